@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, exists, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, delete, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from app.database.connections.database import Database
@@ -289,6 +289,11 @@ class DroppedThings:
             return True
 
         return self._database.write(remember)
+
+    def keep_files(self, warehouse_id: int) -> None:
+        """Call off the purges that wait: files stay also after the time to come back."""
+        statement = update(rows).where(rows.c.warehouse_id == warehouse_id).values(purge=0)
+        self._database.write(lambda connection: connection.execute(statement))
 
     def end(self, now_ms: int, limit: int = 500) -> int:
         """Forget what has had its time, and return how many things that were.

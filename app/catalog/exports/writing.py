@@ -162,11 +162,12 @@ def _dropped_lines(server: Server, warehouse: Warehouse, after: int = 0) -> Iter
         for entry in entries:
             if entry.id <= after:
                 return
-            yield entry.id, dropped_line(_exported_drop(entry))
+            yield entry.id, dropped_line(exported_drop(entry))
         before = entries[-1].id
 
 
-def _exported_drop(entry: Dropped) -> ExportedDrop:
+def exported_drop(entry: Dropped) -> ExportedDrop:
+    """Return the line of something that can come back."""
     was = entry.pointer
     return ExportedDrop(
         entry.kind,

@@ -64,6 +64,9 @@ def carry_out(catalog: Catalog, plan: RebuildPlan) -> Iterator[RebuildOutcome]:
         DatabaseUnavailable, CommitStateUnknown: settings, a namespace or a drop could not be noted; do it again.
     """
     catalog.permit("rebuild_catalog")
+    if plan.waiting_purges:
+        catalog.server.dropped.keep_files(catalog.warehouse.id)
+        catalog.server.step("rebuild_purges_called_off")
     if plan.settings:
         set_missing(catalog, plan.settings)
         catalog.server.step("rebuild_settings_set")

@@ -18,6 +18,7 @@ from app.catalog.exports.export_files import (
     list_exports,
     read_export,
 )
+from app.catalog.exports.writing import exported_drop
 from app.catalog.rebuild.found_files import folder_of
 from app.database.pointers.pointer import PointerKind
 from app.engine.chains.tables import Since
@@ -80,6 +81,8 @@ class Known:
     """The export that names come from."""
     drops: tuple[ExportedDrop, ...] = ()
     """What can come back as the export says, and the database has not; earliest drop first."""
+    noted: tuple[ExportedDrop, ...] = ()
+    """What can come back as the database says."""
     inner: tuple[tuple[str, str], ...] = ()
     """Names and roots of other warehouses inside this one, as the database or the export says."""
     has_neighbours: bool = False
@@ -113,6 +116,7 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
     if known.export is not None:
         known.pointers += _not_yet_there(known.pointers, known.export)
         known.drops = tuple(_drops_to_note(catalog, known, known.export))
+    known.noted = tuple(map(exported_drop, catalog.server.dropped.list(catalog.warehouse.id, 0)))
     known.has_neighbours = len(catalog.server.warehouses.list()) > 1
     known.inner = tuple(_inner_warehouses(catalog, known.export))
     return known

@@ -86,6 +86,8 @@ class RebuildPlan:
     export: Location | None = None
     drops: list[DropToNote] = field(default_factory=list)
     """What can come back, as it could before."""
+    waiting_purges: int = 0
+    """Purges of dropped tables that wait: they are called off, as the tables may have come back after a backup."""
     settings: MissingSettings = field(default_factory=MissingSettings)
     warehouses: list[ExportedWarehouse] = field(default_factory=list)
     """Others that the server had, as an export says. Only shown: it may be planted, and name any place."""
@@ -131,6 +133,10 @@ def plan_rebuild(catalog: Catalog, wish: RebuildWish) -> RebuildPlan:
     plan.drops = list(drops_to_note(catalog, known.drops, present))
     plan.settings = missing_settings(catalog.warehouse, known.export.settings if known.export else None)
     plan.warehouses = _missing_warehouses(catalog, known)
+    if plan.has_changes:
+        plan.waiting_purges = sum(
+            entry.purge for entry in catalog.server.dropped.list(catalog.warehouse.id, 0)
+        )
     catalog.server.step("rebuild_planned")
     return plan
 
@@ -247,9 +253,9 @@ def _dropped(wish: RebuildWish, known: Known, item: RebuildItem, newest: object)
     """Return why something seems to have been dropped, if that counts."""
     if wish.takes_dropped or item.named_by in (NamedBy.DATABASE, NamedBy.EXPORT):
         return None
-    if item.uuid and item.uuid in known.dropped:
-        return "it was dropped; its files stayed"
     drop = _drop_of(known, item.uuid)
+    if item.uuid and item.uuid in known.dropped and not _came_back(drop, newest):
+        return "it was dropped; its files stayed"
     if drop is not None and drop.location == item.location:
         return drop_text(drop)
     # What was written after the export was alive then, or is younger.
@@ -261,9 +267,15 @@ def _dropped(wish: RebuildWish, known: Known, item: RebuildItem, newest: object)
     return None
 
 
+def _came_back(drop: ExportedDrop | None, newest: object) -> bool:
+    """Say whether a table was committed to after a drop from which it could come back."""
+    return drop is not None and isinstance(newest, FoundTable) and newest.last_updated_ms > drop.dropped_ms
+
+
 def _drop_of(known: Known, uuid: str) -> ExportedDrop | None:
-    """Return the last drop of a table or view that an export knows of and that could come back."""
-    return next((drop for drop in reversed(known.drops) if uuid and drop.uuid == uuid), None)
+    """Return the last drop of a table or view that is known and that could come back."""
+    drops = [drop for drop in (*known.noted, *known.drops) if uuid and drop.uuid == uuid]
+    return max(drops, key=lambda drop: drop.dropped_ms, default=None)
 
 
 def _since_backup(known: Known, item: RebuildItem, newest: FoundTable | FoundView) -> str | None:

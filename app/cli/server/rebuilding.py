@@ -155,6 +155,11 @@ def _show(plan: RebuildPlan, warehouse: Warehouse) -> None:
         print_line(
             f"{counted(len(plan.drops), 'thing')} that can come back, as `icetower dropped list` will show."
         )
+    if plan.waiting_purges:
+        print_line(
+            f"{counted(plan.waiting_purges, 'purge')} of dropped tables that waited: called off, as the tables may "
+            "have come back after a backup was made. Their files stay; `icetower dropped purge` deletes them."
+        )
     for kind, properties in (("default", plan.settings.defaults), ("override", plan.settings.overrides)):
         for name, value in sorted(properties.items()):
             print_line(f"{kind} property of the warehouse: {name}={value}")
@@ -181,7 +186,7 @@ def _sum_up(plan: RebuildPlan, outcomes: Sequence[RebuildOutcome], options: Rebu
     if options.as_json:
         summary: dict[str, Any] = {str(action): counts[action] for action in Action}
         summary |= {"done": done, "failed": len(outcomes) - done, "namespaces": len(plan.namespaces)}
-        summary |= {"dropped": len(plan.drops)}
+        summary |= {"dropped": len(plan.drops), "purges-called-off": plan.waiting_purges}
         summary |= {
             "files": plan.found.files,
             "unreadable": len(plan.found.unreadable),

@@ -72,6 +72,7 @@ def test_it_is_done_and_nothing_is_left_to_do(bare: Icetower, lake: str) -> None
         "keep": 0,
         "leave": 0,
         "dropped": 0,
+        "purges-called-off": 0,
         "done": 2,
         "failed": 0,
         "namespaces": 1,

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.listings import Page
+from app.catalog.past.dropped import Wanted, list_dropped, undrop
+from app.catalog.rebuild.known_pointers import NamedBy
+from app.catalog.rebuild.planning import Action
+from app.database.backups import back_up
+from app.database.pointers.pointer import PointerKind
+from app.database.pointers.recoverable import Recovery
+from app.engine.model.identifiers import TableIdentifier
+from app.fileio.memory import MemoryFiles
+from app.recoveries import UndropRefused
+from tests.builders.catalogs import START_MS, Clock, server_on, with_server
+from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, table_in
+from tests.unit.catalog.rebuild.rebuilding import commit, rebuild
+
+OTHER = TableIdentifier(FLIGHTS, "other")
+DAY_MS = 24 * 3_600_000
+
+
+@pytest.fixture
+def old(lost: Catalog, tmp_path: Path, store: MemoryFiles) -> Catalog:
+    """A backup from when a table was dropped, and its purge waited."""
+    table_in(lost, OTHER)
+    table_in(lost)
+    waiting = Recovery(DAY_MS, purge=True)
+    lost.pointers.drop(lost.warehouse.id, DEPARTURES, PointerKind.TABLE, lost.author(), recovery=waiting)
+    back_up(f"sqlite:///{tmp_path}/lost.db", tmp_path / "old.db")
+    return replace(lost, server=server_on(f"sqlite:///{tmp_path}/old.db", store))
+
+
+def test_table_that_came_back_after_the_backup_and_went_on_is_there(lost: Catalog, old: Catalog) -> None:
+    undrop(lost, Wanted(namespace=FLIGHTS, name=DEPARTURES.name))
+    last = commit(with_server(lost, now_ms=Clock(START_MS + 60_000)), 1)
+
+    plan = rebuild(old)
+
+    (item,) = plan.of(Action.ADD)
+    assert (item.identifier, item.named_by) == (DEPARTURES, NamedBy.DROPPED)
+    assert load_table(old, DEPARTURES).location == last
+    with pytest.raises(UndropRefused, match="its files are in use"):
+        undrop(old, Wanted(namespace=FLIGHTS, name=DEPARTURES.name))
+
+
+def test_purge_that_waited_at_the_backup_is_called_off(lost: Catalog, old: Catalog) -> None:
+    undrop(lost, Wanted(namespace=FLIGHTS, name=DEPARTURES.name))
+    commit(lost, 1, OTHER)
+
+    plan = rebuild(old)
+    (entry,) = list_dropped(old, Page()).items
+    ended = old.server.dropped.end(entry.until_ms + 1)
+
+    assert (plan.waiting_purges, ended) == (1, 1)
+    assert not old.server.file_deletions.counts().get("queued")
+
+
+def test_table_that_stayed_dropped_is_left(old: Catalog) -> None:
+    plan = rebuild(old)
+
+    (item,) = plan.of(Action.LEAVE)
+    assert (item.identifier, item.reason) == (DEPARTURES, "it was dropped; its files stayed")
+    assert not plan.has_changes
