@@ -106,3 +106,11 @@ class PointerExports:
         )
         found = self._database.read(lambda connection: connection.scalars(query.distinct()).all())
         return frozenset(map(TableUuid, found))
+
+    def unregistered_uuids(self, warehouse_id: int) -> list[TableUuid]:
+        """Return the uuids of what was unregistered, as far as the history goes back."""
+        query = select(history.c.uuid).where(
+            history.c.warehouse_id == warehouse_id, history.c.event == "unregistered", history.c.uuid != ""
+        )
+        found = self._database.read(lambda connection: connection.scalars(query.distinct()).all())
+        return sorted(map(TableUuid, found))

@@ -2,8 +2,9 @@
 
 An export is gzipped NDJSON: a header; the warehouse's settings without secrets; in that of the server's first warehouse
 one line for each other one; one line for each namespace, table and view, and for all that was dropped and can come
-back; at the end how many namespaces and pointers there are. Lines of a kind that is not known are passed over. It lies
-in a folder that begins with a dot: nothing that looks for files of tables enters one.
+back; the uuids of what was unregistered; at the end how many namespaces and pointers there are. Lines of a kind that
+is not known are passed over. It lies in a folder that begins with a dot: nothing that looks for files of tables enters
+one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -120,6 +121,8 @@ class Export:
     pointers: dict[TableIdentifier, ExportedPointer] = field(default_factory=dict)
     dropped: list[ExportedDrop] = field(default_factory=list)
     """Earliest drop first; none in exports of earlier builds."""
+    unregistered: set[str] = field(default_factory=set)
+    """Uuids of what was handed to another catalog, and is not here; none in exports of earlier builds."""
     settings: ExportedSettings | None = None
     """None in exports of earlier builds."""
     warehouses: list[ExportedWarehouse] = field(default_factory=list)
@@ -191,6 +194,11 @@ def dropped_line(drop: ExportedDrop) -> str:
     return _line({"dropped": about | ({"read-only": True} if drop.is_read_only else {})})
 
 
+def unregistered_line(uuids: Sequence[TableUuid]) -> str:
+    """Return a line of some of what was unregistered."""
+    return _line({"unregistered": uuids})
+
+
 def settings_line(settings: ExportedSettings) -> str:
     """Return the line of the warehouse itself."""
     return _line({"settings": _settings_object(settings)})
@@ -236,6 +244,8 @@ def read_export(files: FileIO, location: Location) -> Export:
             _take(export, last)
         if last != {"namespaces": len(export.namespaces), "pointers": len(export.pointers)}:
             raise InvalidRequest(f"{location} is not whole: its last line does not agree with the others")
+        export.unregistered -= {pointer.uuid for pointer in export.pointers.values()}
+        export.unregistered -= {drop.uuid for drop in export.dropped if drop.uuid}
         export.dropped.sort(key=lambda drop: drop.dropped_ms)
     except (
         OSError,
@@ -274,6 +284,8 @@ def _take(export: Export, line: dict[str, Any]) -> None:
             )
         case {"dropped": dict(about)}:
             export.dropped.append(_drop_of(about))
+        case {"unregistered": list(uuids)}:
+            export.unregistered.update(map(str, uuids))
         case {"settings": dict(about)}:
             export.settings = _settings_from(about)
         case {"warehouse": dict(about)}:

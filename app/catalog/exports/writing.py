@@ -29,6 +29,7 @@ from app.catalog.exports.export_files import (
     pointer_line,
     read_export,
     settings_line,
+    unregistered_line,
     warehouse_line,
 )
 from app.database.dropped import Dropped
@@ -54,6 +55,7 @@ class _Line(StrEnum):
     NAMESPACE = "namespace"
     POINTER = "pointer"
     DROPPED = "dropped"
+    UNREGISTERED = "unregistered"
 
 
 def export_what_is_due(server: Server) -> None:
@@ -92,7 +94,7 @@ def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
             stream.write(line.encode())
             digest.update(line.encode())
         stream.write(last_line(counted[_Line.NAMESPACE], counted[_Line.POINTER]).encode())
-    has_names = bool(counted[_Line.NAMESPACE] or counted[_Line.DROPPED])
+    has_names = any(counted[kind] for kind in (_Line.NAMESPACE, _Line.DROPPED, _Line.UNREGISTERED))
     if not has_names and not counted[_Line.WAREHOUSE] and not _settings_of(warehouse).has_any:
         return None
     files, mark = server.files_of(warehouse), mark_of(server).hex()
@@ -151,6 +153,9 @@ def _lines(server: Server, warehouse: Warehouse) -> Iterator[tuple[_Line, str]]:
                 )
                 yield _Line.POINTER, pointer_line(exported)
             after_id = pointers[-1].id
+    uuids = server.pointer_exports.unregistered_uuids(warehouse.id)
+    for start in range(0, len(uuids), _PAGE):
+        yield _Line.UNREGISTERED, unregistered_line(uuids[start : start + _PAGE])
     # What was dropped or brought back meanwhile is in one of the lists at least.
     yield from ((_Line.DROPPED, line) for _, line in _dropped_lines(server, warehouse, newest))
 

@@ -256,6 +256,8 @@ def _dropped(wish: RebuildWish, known: Known, item: RebuildItem, newest: object)
     drop = _drop_of(known, item.uuid)
     if item.uuid and item.uuid in known.dropped and not _came_back(drop, newest):
         return "it was dropped; its files stayed"
+    if known.export is not None and item.uuid in known.export.unregistered:
+        return "it was unregistered: another catalog has it"
     if drop is not None and drop.location == item.location:
         return drop_text(drop)
     # What was written after the export was alive then, or is younger.
@@ -288,6 +290,8 @@ def _since_backup(known: Known, item: RebuildItem, newest: FoundTable | FoundVie
         return None
     if names:
         return f"the export, which is younger than the database, calls it {names[0]}: rename it"
+    if item.uuid in export.unregistered:
+        return "it was unregistered after the database was saved: another catalog has it. Unregister it again"
     is_older = isinstance(newest, FoundTable) and newest.last_updated_ms <= export.at_ms
     drop = next((drop for drop in export.dropped if drop.uuid == item.uuid), None)
     if not is_older or (drop is not None and drop.location != newest.location):
