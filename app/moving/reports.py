@@ -106,15 +106,16 @@ class MoveReport:
                 _append(path, head)
             return
         try:
-            texts = path.read_text(encoding="utf-8").splitlines()
-            first = json.loads(texts[0]) if texts else {}
+            # Of bytes: names may have separators of lines that are not ours, and a full disk may cut a character.
+            texts = path.read_bytes().split(b"\n")
+            first = json.loads(texts[0]) if texts[0] else {}
         except (OSError, ValueError) as error:
             raise SourceFailed(f"{path} is not the report of a move: {error}") from error
         if first != head:
             raise SourceFailed(f"{path} is the report of something else: name another file")
         for text in texts[1:]:
             try:
-                line = _line(json.loads(text))
+                line = _line(json.loads(text.decode("utf-8", "surrogatepass")))
             except (ValueError, KeyError, TypeError):
                 continue  # A run that was killed may have left half a line.
             self.earlier[line.entry] = line

@@ -39,6 +39,25 @@ def test_last_line_of_an_entry_counts_and_half_a_line_is_left_out(tmp_path: Path
     assert len(path.read_text().splitlines()) == 5
 
 
+def test_names_with_separators_of_lines_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "report.ndjson"
+    report = MoveReport(path, "old", "new")
+    for letter in "\u2028\u2029\x85\x0b\x1c\ud800":
+        name = TableIdentifier(ORDERS.namespace, f"a{letter}b")
+        report.write(LINE.but(entry=Entry(name), target=name))
+
+    assert MoveReport(path, "old", "new").earlier == report.earlier
+
+
+def test_line_that_ends_in_the_middle_of_a_character_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "report.ndjson"
+    report = MoveReport(path, "old", "new")
+    report.write(LINE)
+    path.write_bytes(path.read_bytes() + '{"entry": {"name": ["ä'.encode()[:-1])
+
+    assert MoveReport(path, "old", "new").earlier == {LINE.entry: LINE}
+
+
 def test_report_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "report.ndjson"
     MoveReport(path, "old", "new")
