@@ -61,8 +61,9 @@ class PathMap:
     pairs: Sequence[tuple[str, str]] = ()
 
     def apply(self, location: str) -> str:
-        """Return a location as it is spelled there; the longest beginning counts."""
+        """Return a location as it is spelled there; the longest beginning counts, of whole folders."""
         for start, other in sorted(self.pairs, key=lambda pair: -len(pair[0])):
-            if location.startswith(start):
-                return other + location[len(start) :]
+            below = location.removeprefix(start)
+            if location.startswith(start) and (start.endswith("/") or below.startswith("/") or not below):
+                return other + below
         return location

@@ -41,7 +41,7 @@ Maps = Annotated[
         "--map",
         metavar="OLD=NEW",
         panel=_WHAT,
-        help="Another beginning for locations, as `s3a://lake=s3://lake`; may be repeated.",
+        help="Another beginning for locations, up to a slash, as `s3a://lake=s3://lake`; may be repeated.",
     ),
 ]
 Properties = Annotated[
@@ -100,7 +100,11 @@ def choice_from(
 
 def paths_from(maps: list[str] | None) -> PathMap:
     """Read how locations are spelled where tables are moved to."""
-    return PathMap(_pairs(maps))
+    pairs = _pairs(maps)
+    for old, new in pairs:
+        if old.endswith("/") != new.endswith("/"):
+            raise typer.BadParameter(f"'{old}={new}': both end with a slash, or neither")
+    return PathMap(pairs)
 
 
 def _pairs(texts: list[str] | None) -> list[tuple[str, str]]:

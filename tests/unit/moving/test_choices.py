@@ -42,3 +42,13 @@ def test_longest_beginning_of_a_location_counts() -> None:
     assert paths.apply("s3a://lake/a") == "s3://lake/a"
     assert paths.apply("s3a://lake/old/a") == "s3://archive/a"
     assert paths.apply("hdfs://a") == "hdfs://a"
+
+
+def test_beginning_of_a_location_ends_where_a_folder_ends() -> None:
+    paths = PathMap([("s3a://lake", "s3://lake"), ("file:///old/", "file:///new/"), ("gcs:", "gs:")])
+
+    assert paths.apply("s3a://lakehouse/a") == "s3a://lakehouse/a"
+    assert paths.apply("s3a://lake") == "s3://lake"
+    assert paths.apply("file:///older/a") == "file:///older/a"
+    assert paths.apply("file:///old/a") == "file:///new/a"
+    assert paths.apply("gcs://a/b") == "gs://a/b"

@@ -115,6 +115,7 @@ def test_table_that_was_named_and_is_not_there_fails(icetower: Icetower, old: st
         ),
         (("folder", "nothing", "--regex", "("), "is not a regular expression"),
         (("folder", "nothing", "--map", "x"), "'x' is not <old>=<new>"),
+        (("folder", "nothing", "--map", "a/=b"), "'a/=b': both end with a slash, or neither"),
         (("folder", "nothing", "--mode", "keep"), "keep is for exports"),
         (("parquet", "nothing", "a.t"), "There are no files in"),
         (("parquet", "@nothing", "a.t"), "nothing cannot be read"),
