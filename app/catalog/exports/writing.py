@@ -8,7 +8,10 @@ import io
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.places.file_names import mark_of
@@ -37,7 +40,7 @@ from app.database.pointers.pointer import PointerKind
 from app.database.warehouses import Layout, Warehouse
 from app.engine.model.identifiers import Namespace
 from app.engine.model.ids import Location
-from app.errors import IcetowerError, InvalidRequest
+from app.errors import DatabaseUnavailable, IcetowerError, InvalidRequest
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
 from app.fileio.storage_settings import holds_secret
@@ -45,6 +48,7 @@ from app.fileio.storage_settings import holds_secret
 log = logging.getLogger(__name__)
 
 _PAGE = 1_000
+_ATTEMPTS: Final = 5
 _IN_PROCESS = "memory"
 """The files of a process end with it, as its database does or not: nothing is saved there."""
 
@@ -84,6 +88,58 @@ def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
         FilesUnavailable, DatabaseUnavailable: safe to try again.
     """
     server.permit(SERVER_ITSELF, "export_pointers")
+    content = _content(server, warehouse)
+    counted = content.counted
+    has_names = any(counted[kind] for kind in (_Line.NAMESPACE, _Line.DROPPED, _Line.UNREGISTERED))
+    if not has_names and not counted[_Line.WAREHOUSE] and not _settings_of(warehouse).has_any:
+        return None
+    files, mark = server.files_of(warehouse), mark_of(server).hex()
+    folder = export_folder(warehouse.root_location, warehouse.name)
+    found = list_exports(files, folder)
+    own = [export for export in found if export.mark == mark]
+    if own and own[-1].digest == content.digest:
+        return None
+    if not has_names and len(own) < len(found):
+        # The database may be a new one, in the place of one that was lost. The names are in the exports of that one,
+        # and a younger export must not stand before them.
+        return None
+    location = Location(f"{folder}/{export_name(content.at_ms, mark, content.digest, server.new_uuid())}")
+    files.write_new(location, content.packed)
+    server.step("pointers_exported")
+    for export in own[: max(0, len(own) + 1 - server.rules.pointer_exports_kept)]:
+        if not _is_ahead(files, export, content.sequence):
+            files.delete(export.location)
+    return location
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What is in an export."""
+
+    sequence: int
+    at_ms: int
+    packed: bytes
+    digest: str
+    counted: Counter[_Line]
+
+
+class _NameMetTwiceError(Exception):
+    """Two pages have one name: a table was dropped or renamed between them."""
+
+
+def _content(server: Server, warehouse: Warehouse) -> _Content:
+    """Return what is to be written, with each name once: an export with one twice is refused.
+
+    Raises:
+        DatabaseUnavailable: names move faster than they are listed.
+    """
+    for _ in range(_ATTEMPTS):
+        with suppress(_NameMetTwiceError):
+            return _listed(server, warehouse)
+    raise DatabaseUnavailable(f"Names in warehouse {warehouse.name} move faster than they are listed")
+
+
+def _listed(server: Server, warehouse: Warehouse) -> _Content:
     # First what may grow, then what was there: an export never claims events that it has not seen.
     sequence, at_ms = server.pointer_exports.last_sequence(), server.pointer_exports.now_ms()
     packed, digest, counted = io.BytesIO(), hashlib.sha256(), Counter[_Line]()
@@ -94,26 +150,7 @@ def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
             stream.write(line.encode())
             digest.update(line.encode())
         stream.write(last_line(counted[_Line.NAMESPACE], counted[_Line.POINTER]).encode())
-    has_names = any(counted[kind] for kind in (_Line.NAMESPACE, _Line.DROPPED, _Line.UNREGISTERED))
-    if not has_names and not counted[_Line.WAREHOUSE] and not _settings_of(warehouse).has_any:
-        return None
-    files, mark = server.files_of(warehouse), mark_of(server).hex()
-    folder, short_digest = export_folder(warehouse.root_location, warehouse.name), digest.hexdigest()[:16]
-    found = list_exports(files, folder)
-    own = [export for export in found if export.mark == mark]
-    if own and own[-1].digest == short_digest:
-        return None
-    if not has_names and len(own) < len(found):
-        # The database may be a new one, in the place of one that was lost. The names are in the exports of that one,
-        # and a younger export must not stand before them.
-        return None
-    location = Location(f"{folder}/{export_name(at_ms, mark, short_digest, server.new_uuid())}")
-    files.write_new(location, packed.getvalue())
-    server.step("pointers_exported")
-    for export in own[: max(0, len(own) + 1 - server.rules.pointer_exports_kept)]:
-        if not _is_ahead(files, export, sequence):
-            files.delete(export.location)
-    return location
+    return _Content(sequence, at_ms, packed.getvalue(), digest.hexdigest()[:16], counted)
 
 
 def _is_ahead(files: FileIO, export: ExportFile, sequence: int) -> bool:
@@ -137,6 +174,7 @@ def _lines(server: Server, warehouse: Warehouse) -> Iterator[tuple[_Line, str]]:
     while page := server.namespaces.list_all(warehouse.id, after, _PAGE):
         for after, properties in page:
             yield _Line.NAMESPACE, namespace_line(after, properties)
+    met = set[int]()  # Hashes: there may be a million names.
     for kind in PointerKind:
         after_id = 0
         while pointers := server.pointers.list_pointers(warehouse.id, kind, after_id, _PAGE):
@@ -152,6 +190,9 @@ def _lines(server: Server, warehouse: Warehouse) -> Iterator[tuple[_Line, str]]:
                     pointer.is_read_only,
                 )
                 yield _Line.POINTER, pointer_line(exported)
+                if hash(pointer.identifier) in met:
+                    raise _NameMetTwiceError
+                met.add(hash(pointer.identifier))
             after_id = pointers[-1].id
     uuids = server.pointer_exports.unregistered_uuids(warehouse.id)
     for start in range(0, len(uuids), _PAGE):

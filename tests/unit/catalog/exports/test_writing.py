@@ -25,7 +25,7 @@ from app.database.warehouses import Layout
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
-from app.errors import FilesUnavailable
+from app.errors import DatabaseUnavailable, FilesUnavailable
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import (
@@ -155,6 +155,32 @@ def test_what_is_brought_back_while_an_export_is_written_is_in_it(catalog: Catal
 
     assert set(found.pointers) == {DEPARTURES}
     assert [drop.name for drop in found.dropped] == ["departures", "other"]
+
+
+@pytest.mark.parametrize("most", [1, 9])
+def test_table_that_is_made_again_while_names_are_listed_is_in_it_once(catalog: Catalog, most: int) -> None:
+    table_in(catalog)
+    listed, made = catalog.server.pointers.list_pointers, 0
+
+    def meanwhile(*arguments: Any) -> Any:
+        nonlocal made
+        found = listed(*arguments)
+        if found and made < most:
+            made += 1
+            named.drop(catalog, TABLES, DEPARTURES)
+            table_in(catalog)
+        return found
+
+    server = with_server(catalog, pointers=Through(catalog.server.pointers, list_pointers=meanwhile)).server
+    if most > 1:
+        with pytest.raises(DatabaseUnavailable, match="faster than they are listed"):
+            export_pointers(server, catalog.warehouse)
+        return
+    location = export_pointers(server, catalog.warehouse)
+
+    assert location is not None
+    (pointer,) = read_export(catalog.files, location).pointers.values()
+    assert pointer.location == load_table(catalog, DEPARTURES).location
 
 
 def test_an_export_is_written_only_if_something_changed(catalog: Catalog) -> None:
