@@ -14,7 +14,7 @@ from app.catalog.filesystem_tables.versions import TableFolder
 from app.catalog.named import register
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.errors import InvalidRequest
+from app.errors import InvalidMetadata, InvalidRequest
 from app.formats.metadata.version_names import version_in
 
 
@@ -55,7 +55,11 @@ def adopt_table(catalog: Catalog, identifier: TableIdentifier, location: str) ->
         raise InvalidRequest(
             f"No file-system table is at {location[:500]}: its folder metadata/ has no file v<N>.metadata.json"
         )
-    register(catalog, TABLES, identifier, version.location)
+    try:
+        register(catalog, TABLES, identifier, version.location)
+    except InvalidMetadata as error:
+        # The caller has named a folder, and no file.
+        raise InvalidMetadata(f"{version.location}: {error}") from error
     return adopted_from(catalog, version.location)
 
 
