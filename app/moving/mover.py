@@ -211,7 +211,15 @@ class Mover:
     def _drop(self, line: MoveLine) -> MoveLine:
         """Drop the entry at the source; register once more if a commit came in between."""
         assert line.source_location is not None
-        dropped_at = self._source.drop(line.entry, line.source_location)
+        try:
+            dropped_at = self._source.drop(line.entry, line.source_location)
+        except SourceMoved:
+            raise
+        except (CallFailed, SourceFailed) as failure:
+            raise SourceFailed(
+                f"{failure}. {line.target} is registered by now: until the source has let it go, commits to both undo "
+                "each other"
+            ) from failure
         if dropped_at is None or dropped_at == line.source_location:
             return line
         present, line = line.location, self._located(line, dropped_at)

@@ -15,7 +15,7 @@ import pytest
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.moving.reports import MoveState
-from app.moving.sources import Entry
+from app.moving.sources import Entry, SourceFailed
 from tests.builders.moves import Moves
 from tests.servers.guarded import CLIENT_ID, SECRET, guarded
 from tests.unit.cli.conftest import SCHEMA, Icetower
@@ -235,8 +235,11 @@ class _Lying:
 
     name, warnings, drop_obstacle, shows_default_locations, has_entries = "lying", (), None, False, True
 
-    def __init__(self, entry: Entry, *locations: str, dropped_at: str | None = None) -> None:
-        self._entry, self._locations, self._dropped_at = entry, list(locations), dropped_at
+    def __init__(
+        self, entry: Entry, *locations: str, dropped_at: str | None = None, keeps_it: bool = False
+    ) -> None:
+        self._entry, self._locations = entry, list(locations)
+        self._dropped_at, self._keeps_it = dropped_at, keeps_it
 
     def namespaces(self) -> Iterator[Namespace]:
         yield self._entry.identifier.namespace
@@ -251,6 +254,8 @@ class _Lying:
         return self._locations.pop(0) if len(self._locations) > 1 else self._locations[0]
 
     def drop(self, entry: Entry, location: str) -> str | None:
+        if self._keeps_it:
+            raise SourceFailed("it is protected")
         return self._dropped_at or location
 
     def mark(self, entry: Entry, key: str, value: str) -> bool:
@@ -279,6 +284,21 @@ def test_source_that_moves_on_to_a_table_of_the_target_is_refused(
     assert f"the source has moved on to {victim}: " in (moves.lines[str(own)].reason or "")
     registered = catalog.tables.load(own) if catalog.tables.exists(own) else None
     assert registered is None or registered.metadata_location == honest
+
+
+def test_table_that_the_source_does_not_let_go_is_said_to_be_in_both(
+    catalog: RemoteCatalog, namespace: str, server_url: str, tmp_path: Path
+) -> None:
+    name = TableIdentifier(Namespace((namespace,)), "moved")
+    catalog.tables.create(name, SCHEMA)
+    location = catalog.tables.unregister(name).metadata_location
+    assert location is not None
+    moves = Moves(server_url, tmp_path / "report")
+
+    assert moves.run(_Lying(Entry(name), location, keeps_it=True)) == {str(name): MoveState.FAILED}
+    assert f"it is protected. {name} is registered by now" in (moves.lines[str(name)].reason or "")
+
+    assert moves.run(_Lying(Entry(name), location)) == {str(name): MoveState.DONE}
 
 
 def test_report_that_cannot_be_written_is_said_in_one_line(
