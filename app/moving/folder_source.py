@@ -91,7 +91,7 @@ class FolderSource:
     def drop(self, entry: Entry, location: str) -> str | None:  # noqa: ARG002 - there is no entry to drop
         return location
 
-    def mark(self, entry: Entry, key: str, value: str) -> bool:  # noqa: ARG002 - a property is a metadata file
+    def mark(self, entry: Entry, properties: Mapping[str, str]) -> bool:  # noqa: ARG002 - a property is a metadata file
         return False
 
     def _found(self, only: TableIdentifier | None = None) -> dict[TableIdentifier, _Folder]:

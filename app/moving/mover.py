@@ -7,6 +7,7 @@ from typing import Final
 
 from app.client.http.failures import CallFailed
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.settings.properties import GC_ENABLED
 from app.engine.properties.own_properties import MOVED_TO
 from app.errors import IcetowerError
 from app.moving.reports import MoveLine, MoveReport, MoveState
@@ -14,6 +15,7 @@ from app.moving.sources import Entry, Source, SourceFailed, SourceMoved
 from app.moving.targets import Inspection, MoveTarget, Present
 from app.moving.terms import Mode, Terms
 
+_GC_IS_OFF: Final = frozenset({"gc-disabled", "snapshot-table"})
 MOST_ROUNDS: Final = 10
 """How often a source that moves on is followed."""
 
@@ -54,7 +56,7 @@ class Mover:
             return earlier.but(state=MoveState.KEPT, reason=None)
         line = self._located(line, location)
         seen = self._target.inspect(line.target, entry.kind, line.location or location)
-        line = line.but(uuid=seen.uuid, facts=_worth_noting(seen))
+        line = line.but(uuid=seen.uuid, facts=_worth_noting(seen), gc_was_off=self._gc_was_off(seen, earlier))
         line, replaces = self._judged(line, seen, earlier)
         if line.state is MoveState.REFUSED:
             return line
@@ -135,6 +137,8 @@ class Mover:
         known = {self._terms.paths.apply(location) for location in seen.earlier_locations}
         if earlier is not None and earlier.location is not None:
             known.add(earlier.location)
+            if earlier.settled_location is not None and earlier.location != line.location:
+                known.add(earlier.settled_location)
         if present.is_read_only or present.location in known:
             return _Replaces(present.location)
         if self._target.has_been_at(line.target, line.entry.kind, line.location or ""):
@@ -148,7 +152,7 @@ class Mover:
         notes: list[str] = [*line.notes, *self._source.warnings]
         self._report.write(line)
         step("begun")
-        if mode is Mode.FENCE and not self._source.mark(entry, MOVED_TO, self._terms.moved_to):
+        if mode is Mode.FENCE and not self._source.mark(entry, self._fence(line)):
             notes.append(
                 "The source has no way to mark it: nothing but an agreement keeps others from committing there"
             )
@@ -181,11 +185,23 @@ class Mover:
                 except SourceMoved:
                     continue
             step("dropped")
-            return self._with_uuid(line).but(state=MoveState.DONE, notes=tuple(notes))
+            return self._settled(self._with_uuid(line)).but(state=MoveState.DONE, notes=tuple(notes))
         return line.but(
             state=MoveState.FAILED,
             reason=f"the source has moved on {MOST_ROUNDS} times: try again when it rests",
         )
+
+    def _fence(self, line: MoveLine) -> dict[str, str]:
+        """Return what a fence sets: where the table is now, and that its files stay."""
+        keeps_files = {} if line.gc_was_off is None else {GC_ENABLED: "false"}
+        return {MOVED_TO: self._terms.moved_to, **keeps_files}
+
+    def _gc_was_off(self, seen: Inspection, earlier: MoveLine | None) -> bool | None:
+        if earlier is not None and earlier.gc_was_off is not None:
+            return earlier.gc_was_off
+        if self._terms.mode is not Mode.FENCE or "snapshots" not in seen.facts:
+            return None  # A view, or nothing is known.
+        return any(finding.code in _GC_IS_OFF for finding in seen.findings)
 
     def _judge_again(self, line: MoveLine) -> None:
         """Judge the file that the source has moved on to: it may be another table's.
@@ -233,6 +249,13 @@ class Mover:
         if line.uuid or not line.facts or line.entry.kind != "table" or not is_own:
             return line
         return line.but(uuid=self._target.give_uuid(line.target))
+
+    def _settled(self, line: MoveLine) -> MoveLine:
+        """Take back at the target what a fence has set: it is about the source."""
+        if line.gc_was_off is None or self._terms.mode is Mode.LOOK_ON:
+            return line
+        properties = [MOVED_TO] if line.gc_was_off else [MOVED_TO, GC_ENABLED]
+        return line.but(settled_location=self._target.take_back(line.target, properties))
 
     # What earlier runs have done
 

@@ -49,6 +49,10 @@ class MoveLine:
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the check said about the table."""
+    gc_was_off: bool | None = None
+    """Whether `gc.enabled` was false before a fence set it; None where none did."""
+    settled_location: str | None = None
+    """Where the table was at the target after the importer's own commit, which takes a fence back."""
 
     @property
     def is_fine(self) -> bool:

@@ -93,11 +93,11 @@ class RestSource:
             raise
         return location
 
-    def mark(self, entry: Entry, key: str, value: str) -> bool:
+    def mark(self, entry: Entry, properties: Mapping[str, str]) -> bool:
         found = self._find(entry)
-        if found is None or found.property(key) == value:
+        if found is None or all(found.property(key) == value for key, value in properties.items()):
             return True
-        updates = [{"action": "set-properties", "updates": {key: value}}]
+        updates = [{"action": "set-properties", "updates": dict(properties)}]
         uuid = found.metadata.get(f"{entry.kind}-uuid")
         requirements = [{"type": f"assert-{entry.kind}-uuid", "uuid": uuid}] if uuid else []
         calls = self._catalog.tables if entry.kind == "table" else self._catalog.views

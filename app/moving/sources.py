@@ -82,6 +82,6 @@ class Source(Protocol):
         """
         ...
 
-    def mark(self, entry: Entry, key: str, value: str) -> bool:
-        """Set a property of an entry by a commit, unless it has it; False if that cannot be."""
+    def mark(self, entry: Entry, properties: Mapping[str, str]) -> bool:
+        """Set properties of an entry by one commit, unless it has them; False if that cannot be."""
         ...

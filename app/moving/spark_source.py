@@ -113,11 +113,12 @@ class SparkSource:
         self._rows(f"DROP TABLE {qualified(self._catalog, entry.identifier)}")
         return location
 
-    def mark(self, entry: Entry, key: str, value: str) -> bool:
+    def mark(self, entry: Entry, properties: Mapping[str, str]) -> bool:
         table = qualified(self._catalog, entry.identifier)
         present = {row[0]: row[1] for row in self._rows(f"SHOW TBLPROPERTIES {table}")}
-        if present.get(key) != value:
-            self._rows(f"ALTER TABLE {table} SET TBLPROPERTIES ({literal(key)} = {literal(value)})")
+        if any(present.get(key) != value for key, value in properties.items()):
+            pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
+            self._rows(f"ALTER TABLE {table} SET TBLPROPERTIES ({pairs})")
         return True
 
     @property

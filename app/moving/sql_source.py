@@ -104,7 +104,7 @@ class SqlSource:
             return None
         raise SourceMoved(f"{entry.identifier} has moved on at {self.name}")
 
-    def mark(self, entry: Entry, key: str, value: str) -> bool:  # noqa: ARG002 - a property is a metadata file
+    def mark(self, entry: Entry, properties: Mapping[str, str]) -> bool:  # noqa: ARG002 - a property is a metadata file
         return False
 
     def close(self) -> None:

@@ -128,6 +128,17 @@ class MoveTarget:
         self.catalog.tables.commit(name, [{"action": "assign-uuid", "uuid": new}])
         return new
 
+    def take_back(self, name: TableIdentifier, properties: Sequence[str]) -> str | None:
+        """Remove properties that a fence has set at the source; return where the metadata is then."""
+        table = self.catalog.tables.load(name, "refs")
+        if all(table.property(key) is None for key in properties):
+            return table.metadata_location
+        return self.catalog.tables.commit(
+            name,
+            [{"action": "remove-properties", "removals": [*properties]}],
+            [{"type": "assert-table-uuid", "uuid": table.metadata.get("table-uuid")}],
+        ).metadata_location
+
     def _metadata(
         self, name: TableIdentifier, kind: EntryKind
     ) -> tuple[str, TableAnswer | ViewAnswer] | None:

@@ -105,7 +105,7 @@ def test_run_after_a_kill_ends_where_the_killed_one_would_have(
     with RemoteCatalog(homes.new) as catalog:
         for name in TABLES:
             properties = catalog.tables.load(name).metadata["properties"]
-            assert (MOVED_TO in properties) is (mode is Mode.FENCE)
+            assert MOVED_TO not in properties
             assert (properties.get("gc.enabled") == "false") is (mode is Mode.LOOK_ON)
 
 

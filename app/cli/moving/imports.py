@@ -43,7 +43,7 @@ No data file is read or copied: the metadata file that the other catalog names i
 entry there is the *mode*:
 
 - `adopt`: it is dropped there, without its files. From then on the table is here alone.
-- `fence`: it stays, with the property `icetower.moved-to`. Commits there all the same are found by `--recheck`.
+- `fence`: it stays, with `icetower.moved-to` and `gc.enabled=false`. `--recheck` finds commits there all the same.
 - `look-on`: the table stays there. Here it is read-only; the same command again takes over what has changed there."""
 )
 

@@ -243,6 +243,54 @@ def test_fence_marks_the_source_and_finds_commits_behind_it(
     )
 
 
+def test_fenced_source_deletes_no_file_of_the_table_and_its_new_home_may(
+    old_table: Table, old_source: RestSource, old_home: str, moves: Moves, new_home: str
+) -> None:
+    table = ORDERS.identifier
+    assert moves.run(old_source, Terms(Mode.FENCE)) == {"sales.orders": MoveState.DONE}
+
+    with RemoteCatalog(old_home) as theirs:
+        for call in (
+            lambda: theirs.tables.drop(table, purge=True),
+            lambda: theirs.tables.expire(table),
+            lambda: theirs.orphans.mark(table),
+        ):
+            with pytest.raises(CatalogRefused, match=r"gc\.enabled"):
+                call()
+    with RemoteCatalog(new_home) as ours:
+        properties = ours.tables.load(table).metadata["properties"]
+        assert not {"gc.enabled", MOVED_TO} & properties.keys()
+        ours.tables.expire(table, dry_run=True)
+
+
+def test_fenced_table_that_moved_on_at_its_source_is_followed(
+    old_table: Table, old_source: RestSource, moves: Moves
+) -> None:
+    terms = Terms(Mode.FENCE)
+    moves.run(old_source, terms)
+    old_table.refresh()
+    old_table.append(MORE)
+
+    assert moves.run(old_source, terms) == {"sales.orders": MoveState.DONE}
+    here = RestCatalog("new", uri=moves.uri).load_table("sales.orders")
+    assert (here.scan().to_arrow().num_rows, here.properties.get("gc.enabled")) == (5, None)
+
+    assert moves.run(old_source) == {"sales.orders": MoveState.DONE}
+    here.refresh()
+    assert here.properties.get("gc.enabled") is None
+
+
+def test_fence_leaves_a_table_alone_whose_files_were_not_to_be_deleted(
+    old_table: Table, old_source: RestSource, moves: Moves
+) -> None:
+    old_table.transaction().set_properties({"gc.enabled": "false"}).commit_transaction()
+
+    assert moves.run(old_source, Terms(Mode.FENCE)) == {"sales.orders": MoveState.DONE}
+    here = RestCatalog("new", uri=moves.uri).load_table("sales.orders")
+    assert here.properties["gc.enabled"] == "false"
+    assert MOVED_TO not in here.properties
+
+
 def test_table_that_was_fenced_for_another_catalog_is_not_taken_from_it(
     old_table: Table, old_source: RestSource, moves: Moves
 ) -> None:

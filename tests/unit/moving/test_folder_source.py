@@ -48,7 +48,7 @@ def test_folders_are_namespaces_and_tables(tmp_path: Path) -> None:
     found = Entry(TableIdentifier(Namespace(("eu", "sales")), "orders"))
     assert list(source.entries(found.identifier.namespace)) == [found]
     assert source.drop(found, "x") == "x"
-    assert source.mark(found, "a", "b") is False
+    assert source.mark(found, {"a": "b"}) is False
     assert dict(source.properties(SALES)) == {}
 
 

@@ -79,8 +79,8 @@ def test_foreign_server_is_asked_again_before_an_entry_is_dropped() -> None:
 def test_table_is_marked_once() -> None:
     found, server = source(table("x"), table("y"), table("y", moved="new"))
 
-    assert found.mark(ORDERS, "moved", "new")
-    assert found.mark(ORDERS, "moved", "new")
+    assert found.mark(ORDERS, {"moved": "new"})
+    assert found.mark(ORDERS, {"moved": "new"})
     assert [request.method for request in server.requests] == ["GET", "GET", "POST", "GET"]
     assert b"assert-table-uuid" in server.requests[2].content
 
@@ -97,5 +97,5 @@ def test_properties_and_log_of_another_form_are_none() -> None:
     strange = {"table-uuid": "u", "properties": [1], "metadata-log": ["x", {"metadata-file": 5}, {}]}
     found, server = source(ok({"metadata-location": "m1", "metadata": strange}), ok({"metadata": {}}))
 
-    assert found.mark(ORDERS, "k", "v")
+    assert found.mark(ORDERS, {"k": "v"})
     assert server.requests[-1].method == "POST"

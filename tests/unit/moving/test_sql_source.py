@@ -52,7 +52,7 @@ def test_tables_of_the_first_version_have_no_kind(database: sqlite3.Connection, 
     assert list(found.entries(SALES)) == [ORDERS]
     assert found.find_location(ORDERS) == "s3://b/1.json"
     assert dict(found.properties(SALES)) == {}
-    assert found.mark(ORDERS, "a", "b") is False
+    assert found.mark(ORDERS, {"a": "b"}) is False
 
 
 def test_kinds_and_properties_of_later_versions_are_read(

@@ -258,7 +258,7 @@ class _Lying:
             raise SourceFailed("it is protected")
         return self._dropped_at or location
 
-    def mark(self, entry: Entry, key: str, value: str) -> bool:
+    def mark(self, entry: Entry, properties: Mapping[str, str]) -> bool:
         return False
 
 
