@@ -56,7 +56,8 @@ def export(  # noqa: PLR0917 - a command has as many arguments as it has options
 ) -> None:
     """Register tables and views in another REST catalog; no data file is read or copied.
 
-    Without `--unregister` both catalogs have them afterwards, and commits to both would undo each other.
+    Without `--unregister` both catalogs have them afterwards: commits to both would undo each other, and
+    either would delete files of the other one's.
 
     For example:
 
@@ -72,7 +73,8 @@ def export(  # noqa: PLR0917 - a command has as many arguments as it has options
     )
     if not unregister and not recheck:
         warn(
-            "Both catalogs have the tables afterwards: commit to them in one of them only, or use --unregister"
+            "Both catalogs have the tables afterwards: commit to them, expire and purge them in one of them only, or "
+            "use --unregister"
         )
     source_name = place_name(chosen_uri(uri), chosen_warehouse(warehouse))
     target_name = place_name(target_uri, target_warehouse)
