@@ -21,7 +21,8 @@ from app.database.pointers.pointer import PointerKind
 from app.engine.chains.verdicts import Evidence, FoundTable, FoundView
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
-from app.errors import InvalidMetadata, InvalidName
+from app.engine.properties.own_properties import MOVED_TO
+from app.errors import InvalidLocation, InvalidMetadata, InvalidName, MetadataFileMissing
 from app.fileio.locations import is_inside
 from app.formats.metadata.chain_facts import place_text
 
@@ -163,6 +164,8 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
             )
             item = RebuildItem(Action.LEAVE, name.kind, name.uuid, identifier, named_by)
         item = _judged(catalog, wish, known, name, item, verdict)
+        if pointer is not None and item.action in {Action.ADD, Action.ADVANCE}:
+            item = _fenced(catalog, pointer, item)
         if pointer is None:
             item = _left_to_others(catalog, known, name, item)
         elif pointer.named_by is NamedBy.EXPORT and item.reason is None:
@@ -199,6 +202,22 @@ def _twin_of(catalog: Catalog, known: Known, item: RebuildItem) -> str | None:
         return None
     twins = catalog.server.neighbours.with_uuid(TableUuid(item.uuid), 1)
     return next((f"{twin} is the same table: commits to both would undo each other" for twin in twins), None)
+
+
+def _fenced(catalog: Catalog, pointer: KnownPointer, item: RebuildItem) -> RebuildItem:
+    """Leave a table at its fence, if the catalog that it was moved to has gone on."""
+    if item.location in {None, pointer.location} or item.kind is PointerKind.VIEW:
+        return item
+    try:
+        moved_to = catalog.read_file(TABLES, pointer.location).properties.get(MOVED_TO)
+    except (InvalidMetadata, InvalidLocation, MetadataFileMissing):
+        return item
+    assert item.location is not None
+    if moved_to is None or MOVED_TO in catalog.read_file(TABLES, item.location).properties:
+        return item
+    reason = f"it was moved to {moved_to}, where others have committed since"
+    action = Action.LEAVE if item.seen is not None else item.action
+    return replace(item, action=action, location=pointer.location, reason=reason)
 
 
 def _goes_back(catalog: Catalog, pointer: KnownPointer, item: RebuildItem, updated_ms: int) -> bool:

@@ -14,10 +14,12 @@ from app.catalog.namespaces import drop_namespace
 from app.catalog.rebuild.planning import Action, RebuildWish
 from app.catalog.tables import unregister_table
 from app.database.backups import back_up
+from app.engine.change.updates import RemoveProperties, SetProperties
 from app.engine.model.ids import Location
+from app.engine.properties.own_properties import MOVED_TO
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import START_MS, Clock, catalog_on, server_on, with_server
-from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, table_in
+from tests.builders.tables import DEPARTURES, FLIGHTS, commit_to, load_table, table_in
 from tests.unit.catalog.rebuild.rebuilding import WISH, commit, rebuild, sole
 
 
@@ -78,3 +80,24 @@ def test_an_export_is_made_also_when_all_has_been_handed_over(lost: Catalog, fou
     export_pointers(lost.server, lost.warehouse)
 
     assert sole(rebuild(found)).action is Action.LEAVE
+
+
+@pytest.mark.parametrize("known_by", ["database", "export"])
+def test_fenced_table_does_not_follow_the_catalog_that_it_moved_to(
+    lost: Catalog, found: Catalog, tmp_path: Path, store: MemoryFiles, known_by: str
+) -> None:
+    table_in(lost)
+    fenced = commit_to(lost, SetProperties(updates={MOVED_TO: "there"})).location
+    assert fenced is not None
+    export_pointers(lost.server, lost.warehouse)
+    other = catalog_on(f"sqlite:///{tmp_path}/other.db", store)
+    other.namespaces.create(other.warehouse.id, FLIGHTS, {}, other.author())
+    named.register(other, TABLES, DEPARTURES, fenced)
+    commit_to(other, RemoveProperties(removals=(MOVED_TO,)))
+    last = commit(other, 1)
+
+    item = sole(rebuild(lost if known_by == "database" else found))
+
+    assert item.reason == "it was moved to there, where others have committed since"
+    assert load_table(lost if known_by == "database" else found, DEPARTURES).location == fenced
+    assert sole(rebuild(other)).location == last
