@@ -24,6 +24,7 @@ from app.errors import IcetowerError, InvalidDataFile
 from app.fileio.files import FileIO
 from app.fileio.locations import loose_place_of
 from app.fileio.tails import read_tail
+from app.formats.metadata.names import is_metadata_file
 from app.formats.parquet.footers import footer_bytes, read_footer, weight_of
 from app.formats.parquet.not_parquet import NotParquetError
 from app.moving.former_files import FormerFiles, former_files
@@ -43,8 +44,7 @@ _NEEDS_VERSION_3: Final = 3
 class ParquetFolder:
     """Files that are to become a table, and what they say."""
 
-    files: Mapping[str, int]
-    """When each was written, in epoch milliseconds; 0 where that is not known."""
+    files: Sequence[str]
     schema: Schema
     partitions: Mapping[str, PrimitiveType] = field(default_factory=dict)
     """Columns whose values are in the paths, as `day=2025-10-09`."""
@@ -75,10 +75,16 @@ def listed_files(root: str, files: FileIO) -> dict[str, int]:
         SourceFailed: the folder cannot be listed, or is empty.
     """
     try:
+        listed = sorted(files.list_files(Location(root)), key=lambda file: file.location)
+        # A table's own files may lie in the folder, too.
+        ours = {_folder_of(file.location) for file in listed if is_metadata_file(file.location)}
+        ours = {folder for folder in ours if folder.endswith("/metadata")}
         found = {
             str(file.location): file.modified_ms
-            for file in sorted(files.list_files(Location(root)), key=lambda file: file.location)
-            if not any(map(_is_hidden, file.location[len(root) :].split("/"))) and file.size_bytes
+            for file in listed
+            if not any(map(_is_hidden, file.location[len(root) :].split("/")))
+            and file.size_bytes
+            and _folder_of(file.location) not in ours
         }
     except IcetowerError as error:
         raise SourceFailed(f"{root} cannot be listed: {error}") from error
@@ -87,17 +93,21 @@ def listed_files(root: str, files: FileIO) -> dict[str, int]:
     return found
 
 
+def _folder_of(location: str) -> str:
+    return location.rpartition("/")[0]
+
+
 def _is_hidden(piece: str) -> bool:
     return piece.startswith((".", "_")) and "=" not in piece
 
 
 def look_at(
-    found: Mapping[str, int], files: FileIO, types: Mapping[str, PrimitiveType] | None = None, root: str = ""
+    paths: Sequence[str], files: FileIO, types: Mapping[str, PrimitiveType] | None = None, root: str = ""
 ) -> ParquetFolder:
     """Return what files would be as a table.
 
     Args:
-        found: their locations, and when each was written.
+        paths: their locations.
         files: how they are read.
         types: of columns whose values are in the paths; those of others are found from the values.
         root: the folder below which values are looked for in paths; empty for whole paths.
@@ -105,11 +115,11 @@ def look_at(
     Raises:
         InvalidDataFile: a file cannot be read, or does not fit the others.
     """
-    schema, paths = NewSchema(), list(found)
+    schema = NewSchema()
     for path, footer in _footers(paths, files):
         schema.add(path, footer)
     partitions = _partitions(paths, types or {}, root)
-    return ParquetFolder(found, schema.to_schema(partitions), partitions)
+    return ParquetFolder(paths, schema.to_schema(partitions), partitions)
 
 
 def _footers(paths: Sequence[str], files: FileIO) -> Iterator[tuple[str, Footer]]:
@@ -175,6 +185,36 @@ def _is_date(text: str) -> bool:
         return False
 
 
+def append_new_files(
+    catalog: RemoteCatalog,
+    identifier: TableIdentifier,
+    found: Mapping[str, int],
+    look: Callable[[Sequence[str]], ParquetFolder],
+    *,
+    location: str | None = None,
+    listener: Callable[[int], None] = lambda _files: None,
+) -> AppendedFolder:
+    """Append those of some files that a table never had; it is made if it is not there.
+
+    Args:
+        catalog: where.
+        identifier: the table's name.
+        found: locations, and when each file was written in epoch milliseconds; 0 where that is not known.
+        look: returns what files would be as a table. Those that the table has, or had, are not looked at.
+        location: as in `make_table`.
+        listener: called with the number of files after each request.
+
+    Raises:
+        InvalidDataFile: a file cannot be read, or does not fit the others; nothing is made.
+        CallFailed: the server refuses: its message names the file.
+    """
+    new, outcome = _new_files(catalog, identifier, found)
+    if new:
+        make_table(catalog, identifier, look(new), location=location, listener=listener)
+        outcome.appended = len(new)
+    return outcome
+
+
 def make_table(
     catalog: RemoteCatalog,
     identifier: TableIdentifier,
@@ -182,8 +222,8 @@ def make_table(
     *,
     location: str | None = None,
     listener: Callable[[int], None] = lambda _files: None,
-) -> AppendedFolder:
-    """Make a table of files, or go on with one: what it never had is appended.
+) -> None:
+    """Make a table of files, with its namespace, or append them to one that is there.
 
     Args:
         catalog: where.
@@ -195,6 +235,8 @@ def make_table(
     Raises:
         CallFailed: the server refuses: its message names the file.
     """
+    if not catalog.namespaces.exists(identifier.namespace):
+        catalog.namespaces.create(identifier.namespace)
     fields = [
         {"source-id": column.id, "field-id": 1000 + place, "name": column.name, "transform": "identity"}
         for place, name in enumerate(folder.partitions)
@@ -212,26 +254,25 @@ def make_table(
     except CatalogRefused as refused:
         if refused.status != 409:
             raise
-    new, outcome = _new_files(catalog, identifier, folder)
-    for batch in _batches(new):
+    for batch in _batches(folder.files):
         catalog.appends.append(identifier, batch, partition_from_path=bool(folder.partitions))
-        outcome.appended += len(batch)
         listener(len(batch))
-    return outcome
 
 
 def _new_files(
-    catalog: RemoteCatalog, identifier: TableIdentifier, folder: ParquetFolder
+    catalog: RemoteCatalog, identifier: TableIdentifier, found: Mapping[str, int]
 ) -> tuple[list[str], AppendedFolder]:
     """Return the files that the table never had, and which others are left out."""
+    if not catalog.tables.exists(identifier):
+        return list(found), AppendedFolder()
     there = set(_live_files(catalog, identifier))
-    missing = [path for path in folder.files if loose_place_of(path) not in there]
+    missing = [path for path in found if loose_place_of(path) not in there]
     former = former_files(catalog, identifier) if missing else FormerFiles()
     new, outcome = list[str](), AppendedFolder()
     for path in missing:
         if former.has(path):
             outcome.let_go.append(path)
-        elif former.may_have(folder.files[path]):
+        elif former.may_have(found[path]):
             outcome.unsure.append(path)
         else:
             new.append(path)

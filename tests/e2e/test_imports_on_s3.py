@@ -19,7 +19,7 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.fileio.schemes import files_for
 from app.moving.choices import PathMap
 from app.moving.folder_source import FolderSource
-from app.moving.parquet_folders import listed_files, look_at, make_table
+from app.moving.parquet_folders import append_new_files, listed_files, look_at
 from app.moving.reports import MoveState
 from app.moving.sql_source import SqlSource
 from app.moving.terms import Mode, Terms
@@ -89,7 +89,9 @@ def test_folders_in_a_bucket_are_found(server: str, s3_server: S3Server, tmp_pat
     for day in (1, 2):
         pq.write_table(ROWS, f"{BUCKET}/lake/raw/day={day}/a.parquet", filesystem=s3)
     root = f"s3://{BUCKET}/lake/raw"
-    found = look_at(listed_files(root, files), files, root=root)
+    found = listed_files(root, files)
     with RemoteCatalog(server) as catalog:
-        assert make_table(catalog, TableIdentifier(Namespace(("lost",)), "raw"), found).appended == 2
+        raw = TableIdentifier(Namespace(("lost",)), "raw")
+        done = append_new_files(catalog, raw, found, lambda paths: look_at(paths, files, root=root))
+        assert done.appended == 2
     assert here.load_table("lost.raw").scan(row_filter="day = 2").to_arrow().num_rows == 3

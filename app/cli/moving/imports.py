@@ -29,7 +29,7 @@ from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected,
 from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group, optional
 from app.cli.terminal.output import counted, print_json, print_line, print_table, shown_progress, warn
 from app.engine.model.data_types.types import PrimitiveType, parse_primitive
-from app.moving.parquet_folders import make_table
+from app.moving.parquet_folders import append_new_files
 from app.moving.rest_source import RestSource
 from app.moving.sources import Source
 from app.moving.terms import Mode, Terms
@@ -297,8 +297,9 @@ def import_parquet(  # noqa: PLR0917 - as above
     - `icetower import parquet /data/events lake.events --partition-type code=string`
     """
     identifier, types = identifier_from(name, separator), _types_from(properties_from(partition_types))
-    found = sources.parquet_folder(folder, properties_from(storage), types)
+    files, look = sources.parquet_files(folder, properties_from(storage), types)
     if dry_run:
+        found = look(list(files))
         if as_json:
             print_json(
                 {
@@ -315,21 +316,15 @@ def import_parquet(  # noqa: PLR0917 - as above
         print_table(["column", "type", "in paths"], columns)
         print_line(f"{counted(len(found.files), 'file')} would become table {name}.")
         return
-    with connected(uri, warehouse) as catalog, shown_progress(len(found.files)) as progress:
-        if not catalog.namespaces.exists(identifier.namespace):
-            catalog.namespaces.create(identifier.namespace)
-        done = make_table(
-            catalog,
-            identifier,
-            found,
-            location=location,
-            listener=progress.advance,
+    with connected(uri, warehouse) as catalog, shown_progress(len(files)) as progress:
+        done = append_new_files(
+            catalog, identifier, files, look, location=location, listener=progress.advance
         )
     if as_json:
         counts = {"appended": done.appended, "let-go": len(done.let_go), "unsure": len(done.unsure)}
-        print_json({"table": name, "files": len(found.files), **counts})
+        print_json({"table": name, "files": len(files), **counts})
     else:
-        print_line(f"Appended {counted(done.appended, 'file')} of {len(found.files)} to table {name}.")
+        print_line(f"Appended {counted(done.appended, 'file')} of {len(files)} to table {name}.")
     for left, why in (
         (done.let_go, "the table had them before, and their rows were deleted or rewritten since"),
         (done.unsure, "the table may have had them before, in a snapshot that has expired"),

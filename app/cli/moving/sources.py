@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final
@@ -137,10 +137,10 @@ def folder_source(folder: str, storage: Mapping[str, str], within: Namespace | N
     return FolderSource(_place(folder), _files(storage), within)
 
 
-def parquet_folder(
+def parquet_files(
     folder: str, storage: Mapping[str, str], types: Mapping[str, PrimitiveType]
-) -> ParquetFolder:
-    """Read the footers of the files in a folder, or of those that `@FILE` lists."""
+) -> tuple[dict[str, int], Callable[[Sequence[str]], ParquetFolder]]:
+    """Return the files in a folder, or those that `@FILE` lists, and what reads their footers."""
     files = _files(storage)
     root = ""
     if folder.startswith("@"):
@@ -154,7 +154,7 @@ def parquet_folder(
     else:
         root = _place(folder)
         found = listed_files(root, files)
-    return look_at(found, files, types, root)
+    return found, lambda paths: look_at(paths, files, types, root)
 
 
 def _place(folder: str) -> str:

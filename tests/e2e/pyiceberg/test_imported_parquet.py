@@ -20,7 +20,7 @@ from app.engine.model.document import MAX_LONG
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidDataFile
 from app.fileio.schemes import files_for
-from app.moving.parquet_folders import listed_files, look_at, make_table
+from app.moving.parquet_folders import AppendedFolder, append_new_files, listed_files, look_at, make_table
 from app.moving.sources import SourceFailed
 from tests.servers.icetower import icetower_process
 
@@ -49,6 +49,12 @@ def write(folder: Path, name: str, **columns: object) -> None:
     pq.write_table(pa.table(columns), place)
 
 
+def again(catalog: RemoteCatalog, root: str) -> AppendedFolder:
+    """Append what is new in a folder."""
+    found = listed_files(root, FILES)
+    return append_new_files(catalog, EVENTS, found, lambda paths: look_at(paths, FILES, root=root))
+
+
 def test_folders_like_hive_become_a_partitioned_table_and_grow(lake: Path, uri: str) -> None:
     raw = lake / "raw-events"
     for day in ("2025-10-08", "2025-10-09"):
@@ -64,9 +70,9 @@ def test_folders_like_hive_become_a_partitioned_table_and_grow(lake: Path, uri: 
     root = f"file://{raw}"
 
     with RemoteCatalog(uri) as catalog:
-        found = look_at(listed_files(root, FILES), FILES, root=root)
+        found = look_at([*listed_files(root, FILES)], FILES, root=root)
         assert {name: str(kind) for name, kind in found.partitions.items()} == {"day": "date", "hour": "int"}
-        assert make_table(catalog, EVENTS, found).appended == 5
+        assert again(catalog, root).appended == 5
 
         table = RestCatalog("here", uri=uri).load_table("raw.events")
         rows = {(row["id"], row["day"], row["hour"]) for row in table.scan().to_arrow().to_pylist()}
@@ -76,8 +82,7 @@ def test_folders_like_hive_become_a_partitioned_table_and_grow(lake: Path, uri: 
         assert table.name_mapping() is not None
 
         write(raw, "day=2025-10-10/hour=1/part-0.parquet", id=[5], note=["new"])
-        found = look_at(listed_files(root, FILES), FILES, root=root)
-        assert make_table(catalog, EVENTS, found).appended == 1
+        assert again(catalog, root).appended == 1
     table.refresh()
     assert table.scan().to_arrow().num_rows == 6
     table.append(table.scan(row_filter="id = 5").to_arrow())
@@ -87,7 +92,7 @@ def test_folders_like_hive_become_a_partitioned_table_and_grow(lake: Path, uri: 
 def test_files_with_different_columns_share_the_widest_types(lake: Path, uri: str) -> None:
     write(lake, "raw/a.parquet", id=pa.array([1], pa.int32()), tags=[["x"]])
     write(lake, "raw/b.parquet", id=pa.array([1 << 40], pa.int64()), place=[{"shelf": 3}])
-    found = look_at(listed_files(f"file://{lake}/raw", FILES), FILES)
+    found = look_at([*listed_files(f"file://{lake}/raw", FILES)], FILES)
 
     with RemoteCatalog(uri) as catalog:
         make_table(catalog, EVENTS, found)
@@ -102,7 +107,7 @@ def test_files_with_different_columns_share_the_widest_types(lake: Path, uri: st
 def test_partition_types_are_chosen_or_concluded(lake: Path) -> None:
     write(lake, "raw/month=07/code=1/a.parquet", id=[1])
     root = f"file://{lake}/raw"
-    paths = listed_files(root, FILES)
+    paths = [*listed_files(root, FILES)]
 
     assert str(look_at(paths, FILES, root=root).partitions["month"]) == "string"
     chosen = look_at(paths, FILES, {"code": parse_primitive("string")}, root)
@@ -114,23 +119,23 @@ def test_file_that_does_not_fit_is_named_and_nothing_is_made(lake: Path, uri: st
     write(lake, "raw/b.parquet", id=["one"])
     root = f"file://{lake}/raw"
     with pytest.raises(InvalidDataFile, match=r"raw/b\.parquet: its column id is of type string"):
-        look_at(listed_files(root, FILES), FILES)
+        look_at([*listed_files(root, FILES)], FILES)
 
     (lake / "raw" / "b.parquet").write_bytes(b"no Parquet at all")
     with pytest.raises(InvalidDataFile, match=r"raw/b\.parquet: it is not a Parquet file"):
-        look_at(listed_files(root, FILES), FILES)
+        look_at([*listed_files(root, FILES)], FILES)
     with pytest.raises(SourceFailed, match="There are no files"):
         listed_files(f"file://{lake}/nothing", FILES)
 
     (lake / "raw" / "b.parquet").unlink()
     write(lake, "raw/day=1/c.parquet", id=[1])
     with pytest.raises(InvalidDataFile, match="name the columns day, those of others none"):
-        look_at(listed_files(root, FILES), FILES, root=root)
+        look_at([*listed_files(root, FILES)], FILES, root=root)
 
 
 def test_files_outside_the_warehouse_are_refused(tmp_path: Path, uri: str) -> None:
     write(tmp_path, "elsewhere/a.parquet", id=[1])
-    found = look_at(listed_files(f"file://{tmp_path}/elsewhere", FILES), FILES)
+    found = look_at([*listed_files(f"file://{tmp_path}/elsewhere", FILES)], FILES)
 
     with RemoteCatalog(uri) as catalog, pytest.raises(CatalogRefused, match="outside warehouse"):
         make_table(catalog, EVENTS, found)
@@ -138,7 +143,7 @@ def test_files_outside_the_warehouse_are_refused(tmp_path: Path, uri: str) -> No
 
 def test_folder_of_nanoseconds_becomes_a_table_of_version_3(lake: Path, uri: str) -> None:
     write(lake, "raw/a.parquet", at=pa.array([1_000_000_001], pa.timestamp("ns")))
-    found = look_at(listed_files(f"file://{lake}/raw", FILES), FILES)
+    found = look_at([*listed_files(f"file://{lake}/raw", FILES)], FILES)
     assert found.properties == {"format-version": "3"}
 
     with RemoteCatalog(uri) as catalog:
@@ -153,12 +158,12 @@ def test_files_that_the_table_has_let_go_are_not_appended_again(lake: Path, uri:
     root = f"file://{lake}/new"
     table_of = RestCatalog("here", uri=uri).load_table
     with RemoteCatalog(uri) as catalog:
-        make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+        again(catalog, root)
         table_of("raw.events").delete("id = 'a1'")
         table_of("raw.events").overwrite(table_of("raw.events").scan().to_arrow())
         write(lake, "new/e.parquet", id=["e1"])
 
-        done = make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+        done = again(catalog, root)
 
     assert (done.appended, done.let_go) == (1, [f"{root}/{name}.parquet" for name in "abcd"])
     rows = table_of("raw.events").scan().to_arrow()["id"].to_pylist()
@@ -170,11 +175,11 @@ def test_files_of_snapshots_that_were_rolled_back_are_left_out(lake: Path, uri: 
     with RemoteCatalog(uri) as catalog:
         for name in "ab":
             write(lake, f"new/{name}.parquet", id=[name])
-            make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+            again(catalog, root)
         _, first = catalog.history.snapshots(EVENTS)
         catalog.refs.change(EVENTS, "main", {"rollback-to": first["snapshot-id"]})
 
-        done = make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+        done = again(catalog, root)
 
     assert (done.appended, done.let_go) == (0, [f"{root}/b.parquet"])
 
@@ -184,14 +189,28 @@ def test_files_as_old_as_expired_snapshots_are_left_out(lake: Path, uri: str) ->
     table_of = RestCatalog("here", uri=uri).load_table
     with RemoteCatalog(uri) as catalog:
         write(lake, "new/a.parquet", id=["a"])
-        make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+        again(catalog, root)
         table_of("raw.events").overwrite(table_of("raw.events").scan().to_arrow())
         catalog.tables.expire(EVENTS, older_than_ms=MAX_LONG, retain_last=1)
         write(lake, "new/b.parquet", id=["b"])
         tomorrow = time() + 24 * 3_600
         os.utime(lake / "new" / "b.parquet", (tomorrow, tomorrow))
 
-        done = make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+        done = again(catalog, root)
 
     assert (done.appended, done.unsure) == (1, [f"{root}/a.parquet"])
     assert sorted(table_of("raw.events").scan().to_arrow()["id"].to_pylist()) == ["a", "b"]
+
+
+def test_files_of_the_table_itself_may_lie_in_the_folder(lake: Path, uri: str) -> None:
+    root = f"file://{lake}/new"
+    write(lake, "new/a.parquet", id=["a"])
+    table_of = RestCatalog("here", uri=uri).load_table
+    with RemoteCatalog(uri) as catalog:
+        make_table(catalog, EVENTS, look_at([f"{root}/a.parquet"], FILES), location=root)
+        table_of("raw.events").append(table_of("raw.events").scan().to_arrow())
+        write(lake, "new/b.parquet", id=["b"])
+
+        assert again(catalog, root).appended == 1
+
+    assert sorted(table_of("raw.events").scan().to_arrow()["id"].to_pylist()) == ["a", "a", "b"]
