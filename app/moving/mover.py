@@ -15,6 +15,10 @@ from app.moving.sources import Entry, Source, SourceFailed, SourceMoved
 from app.moving.targets import Inspection, MoveTarget, Present
 from app.moving.terms import Mode, Terms
 
+LET_GO_MEANWHILE: Final = (
+    "The source has let it go meanwhile, and not to this run: "
+    "if another catalog has taken it, commit to one of them only"
+)
 _GC_IS_OFF: Final = frozenset({"gc-disabled", "snapshot-table"})
 MOST_ROUNDS: Final = 10
 """How often a source that moves on is followed."""
@@ -164,7 +168,7 @@ class Mover:
             if location is None:
                 if at is None:
                     return line.but(state=MoveState.FAILED, reason="the source dropped it meanwhile")
-                notes.append("The source dropped it meanwhile")
+                notes.append(LET_GO_MEANWHILE)
                 return line.but(state=MoveState.DONE, notes=tuple(notes))
             line = self._located(line, location)
             if line.location != at:
@@ -181,9 +185,12 @@ class Mover:
                 continue  # Look at the source again: it may have moved on meanwhile.
             if mode is Mode.ADOPT:
                 try:
-                    line = self._drop(line)
+                    dropped = self._drop(line)
                 except SourceMoved:
                     continue
+                if dropped is None:
+                    notes.append(LET_GO_MEANWHILE)
+                line = dropped or line
             step("dropped")
             return self._settled(self._with_uuid(line)).but(state=MoveState.DONE, notes=tuple(notes))
         return line.but(
@@ -224,8 +231,11 @@ class Mover:
             line.target, line.entry.kind, line.location, replaces=present, read_only=read_only
         )
 
-    def _drop(self, line: MoveLine) -> MoveLine:
-        """Drop the entry at the source; register once more if a commit came in between."""
+    def _drop(self, line: MoveLine) -> MoveLine | None:
+        """Drop the entry at the source; register once more if a commit came in between.
+
+        None if the source did not have it any more.
+        """
         assert line.source_location is not None
         try:
             dropped_at = self._source.drop(line.entry, line.source_location)
@@ -236,7 +246,9 @@ class Mover:
                 f"{failure}. {line.target} is registered by now: until the source has let it go, commits to both undo "
                 "each other"
             ) from failure
-        if dropped_at is None or dropped_at == line.source_location:
+        if dropped_at is None:
+            return None
+        if dropped_at == line.source_location:
             return line
         present, line = line.location, self._located(line, dropped_at)
         self._judge_again(line)

@@ -13,7 +13,7 @@ from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CallFailed, CatalogRefused
 from app.engine.model.identifiers import Namespace
 from app.moving.choices import Choice
-from app.moving.mover import Mover
+from app.moving.mover import LET_GO_MEANWHILE, Mover
 from app.moving.reports import MoveLine, MoveReport, MoveState
 from app.moving.sources import Entry, Source, SourceFailed
 from app.moving.targets import MoveTarget
@@ -44,6 +44,8 @@ class MoveSummary:
         self.states[line.state] += 1
         if not line.is_fine:
             self.wrong.append(line)
+        if LET_GO_MEANWHILE in line.notes and line.state is MoveState.DONE:
+            self.remarks.append(f"{line.target}: {LET_GO_MEANWHILE}")
 
 
 def chosen_entries(source: Source, terms: Terms, report: MoveReport) -> list[Entry]:

@@ -18,9 +18,10 @@ from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CatalogRefused
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.properties.own_properties import MOVED_TO
+from app.moving.mover import LET_GO_MEANWHILE
 from app.moving.reports import MoveReport, MoveState
 from app.moving.rest_source import RestSource
-from app.moving.runs import recheck
+from app.moving.runs import MoveSummary, recheck
 from app.moving.sources import Entry
 from app.moving.sql_source import SqlSource
 from app.moving.terms import Mode, Terms
@@ -215,6 +216,27 @@ def test_every_acknowledged_commit_of_a_writer_at_the_source_is_there_afterwards
     assert lines == {"sales.orders": MoveState.DONE}
     here = RestCatalog("new", uri=moves.uri).load_table("sales.orders")
     assert ids_in(here) == [1, 2, 3, 4, *written]
+
+
+def test_two_catalogs_that_adopt_one_table_are_told_of_each_other(
+    old_table: Table, old_source: RestSource, old_home: str, moves: Moves
+) -> None:
+    taken = TableIdentifier(SALES, "taken")
+
+    def take(step: str) -> None:
+        if step == "registered":
+            with RemoteCatalog(old_home) as other:
+                location = other.tables.unregister(ORDERS.identifier).metadata_location
+                assert location is not None
+                other.tables.register(taken, location)
+
+    terms = Terms(Mode.ADOPT, step=take)
+    assert moves.run(old_source, terms) == {"sales.orders": MoveState.DONE}
+
+    summary = MoveSummary()
+    summary.add(moves.lines["sales.orders"])
+    assert summary.is_fine
+    assert summary.remarks == [f"sales.orders: {LET_GO_MEANWHILE}"]
 
 
 def test_fence_marks_the_source_and_finds_commits_behind_it(
