@@ -44,6 +44,8 @@ def work_off(server: Server, deletion: Deletion) -> None:
         log.info(
             "%s of %s: its files are looked for anew, or that is done", deletion.kind, deletion.identifier
         )
+        # It may have begun: until it has ended, its table cannot be registered.
+        server.file_deletions.release(deletion.id)
         return
     except Unavailable as error:
         _try_later(server, deletion, str(error))

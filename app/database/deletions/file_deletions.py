@@ -122,19 +122,20 @@ class FileDeletions:
 
         Returns:
             False if nothing may be deleted: the entry is finished, or the pointer was registered anew or dropped
-            since, or another one may share the files. The entry is then free to be planned anew.
+            since, or another one may share the files.
         """
         pointer_id, uuid = deletion.pointer_id, deletion.uuid
-        if self._database.write(
+        return self._database.write(
             lambda connection: begin_deletion(connection, deletion.id, pointer_id, uuid, registration)
-        ):
-            return True
-        self._update(deletion.id, leased_until_ms=0)
-        return False
+        )
 
     def hold(self, deletion_id: int, lease_ms: int) -> bool:
         """Hold a leased entry for longer; False if another worker has finished it."""
         return self._update(deletion_id, leased_until_ms=database_now_ms() + lease_ms)
+
+    def release(self, deletion_id: int) -> None:
+        """Let go of a leased entry: it is free to be planned anew."""
+        self._update(deletion_id, leased_until_ms=0)
 
     def finish(self, deletion_id: int, state: FinalState, error: str | None = None) -> None:
         """Take an entry out of the queue: its files are deleted, kept, or cannot be deleted.

@@ -104,6 +104,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "orphan batch done": lambda stores: OrphanRuns(stores.database).batch_done(1, 0, 1, 1),
     "replace foreign places": lambda stores: ForeignPlaces(stores.database).replace(1, {"": 1}, ["s3://b/"]),
     "take a sweep": lambda stores: MetadataSweeps(stores.database).take(0),
+    "release": lambda stores: stores.file_deletions.release(1),
     "hold": lambda stores: stores.file_deletions.hold(1, 1000),
     "note": lambda stores: stores.file_deletions.note(1, "{}"),
     "come back": lambda stores: stores.file_deletions.come_back(1, 1000, "{}"),

@@ -210,6 +210,7 @@ def test_a_purge_does_not_begin_once_its_table_is_registered(queued: Stores) -> 
     assert queued.pointers.check_and_put([registration(queued, entry.uuid)], AUTHOR) is PutOutcome.ADVANCED
 
     assert not queued.file_deletions.begin(entry, None)
+    queued.file_deletions.release(entry.id)
 
     assert lease(queued).id == entry.id, "the entry is free to be looked at anew"
 

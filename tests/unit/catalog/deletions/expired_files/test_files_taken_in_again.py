@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from app.catalog import named
 from app.catalog.appends import AppendRequest, WantedFile, begin_append
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.manifests.table_manifests import TableManifests
+from app.catalog.tables import unregister_table
 from app.database.deletions.file_deletions import FileDeletions
 from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.ids import Location, SpecId
@@ -136,6 +139,18 @@ def test_file_of_a_deletion_that_has_begun_is_refused_and_a_new_one_is_not(
     assert len(refused) == 1
     assert place.store.find_file(place.path("old")) is None
     assert place.store.find_file(place.path("new")) is not None
+    assert place.missing() == []
+
+
+def test_table_that_leaves_while_its_files_are_deleted_can_be_registered_at_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = load_table(place.catalog).location
+    at(monkeypatch, "hold", lambda: unregister_table(place.catalog, DEPARTURES))
+
+    place.work()
+
+    named.register(place.catalog, TABLES, DEPARTURES, last)
     assert place.missing() == []
 
 
