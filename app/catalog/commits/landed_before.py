@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 
 from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.commits.intentions import Base
@@ -14,7 +15,8 @@ from app.database.pointer_states import EarlierState
 from app.database.pointers.left_files import QueuedExpiry
 from app.database.pointers.pointer import PointerKind
 from app.engine.change.landed_since import has_all_since
-from app.engine.change.updates import AddSnapshot, Update
+from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
+from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import TableUuid
 from app.engine.model.table_metadata import TableMetadata
@@ -28,6 +30,7 @@ from app.errors import (
     MetadataFileMissing,
     NoSuchWarehouse,
 )
+from app.fileio.wanted import check_wanted
 
 MOST_NAMES = 10
 """At how many tables of one uuid is looked."""
@@ -81,6 +84,33 @@ def check_never_landed(
                     f"This commit to {base.identifier} has landed before: the table had snapshot {snapshot_id} when it "
                     "was dropped or let go, and older metadata was registered since. Nothing was changed or deleted"
                 )
+
+
+def was_never_on(catalog: Catalog, base: Base[TableMetadata], move: SetSnapshotRef) -> bool:
+    """Say whether older metadata proves that a ref never was at a snapshot that was staged in the table.
+
+    It does if it goes back to before the snapshot came. Of commits that landed in one file only the last is seen: one
+    that took the ref back in it was sent before anybody could see the ref, so it may as well have come first.
+
+    Raises:
+        FilesUnavailable: it cannot be read now.
+    """
+    seen = base.seen
+    if seen is None or seen.registration:
+        return False  # What was registered may be older than what the table was before.
+    with suppress(MetadataFileMissing, CorruptMetadata, InvalidMetadata):
+        now = catalog.read(TABLES, seen)
+        older = (
+            catalog.read_file(TABLES, each.metadata_file, seen.uuid) for each in reversed(now.metadata_log)
+        )
+        for state in chain([now], older):
+            check_wanted()
+            if move.snapshot_id not in state.snapshots_by_id:
+                return True
+            ref = state.snapshot_refs.get(move.ref_name)
+            if ref is not None and is_ancestor(state, move.snapshot_id, ref.snapshot_id):
+                return False
+    return False
 
 
 def check_not_under_another_name(

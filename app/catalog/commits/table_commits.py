@@ -9,6 +9,7 @@ from typing import Final
 
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned, check_slots
+from app.catalog.commits.landed_before import was_never_on
 from app.catalog.commits.landing import Landing, land
 from app.catalog.commits.rebases import (
     NOTHING_ASKED,
@@ -126,18 +127,26 @@ class TableCommit(Intention[TableMetadata, None]):
         """Check every requirement; False if this very commit has landed already."""
         current = base.metadata
         if is_create(self.requirements):
-            if current is not None and current.uuid == self.meant_for and _is_repeated(current, self.updates):
+            repeated = (
+                current is not None and current.uuid == self.meant_for and _is_repeated(current, self.updates)
+            )
+            if isinstance(repeated, SetSnapshotRef):
+                raise _unknown(repeated)
+            if repeated:
                 return False
             check_requirements(current, self.requirements, self.report_requirement)
             if current is None:
                 base.check_free()
             return True
         present = base.present()
-        if self.meant_for in (None, present.uuid) and _is_repeated(present, self.updates):
-            return False
-        if not is_behind(present, self.requirements, _without_staged(present, self.updates)):
-            check_requirements(current, self.requirements, self.report_requirement)
-        # What is only behind may be rebased: `apply` can say that, which knows the catalog.
+        repeated = self._is_repeated(present)
+        if isinstance(repeated, bool):
+            if repeated:
+                return False
+            if not is_behind(present, self.requirements, _without_staged(present, self.updates)):
+                check_requirements(current, self.requirements, self.report_requirement)
+        # What is only behind may be rebased, and what is unclear may be found in older metadata: `apply` can say that,
+        # which knows the catalog.
         return True
 
     def apply(
@@ -154,6 +163,12 @@ class TableCommit(Intention[TableMetadata, None]):
             check_place_is_free(catalog, self.identifier, new)
             return Planned(new, None)
         updates, rebase = _without_staged(base.present(), self.updates), None
+        unclear = self._is_repeated(base.present())
+        if isinstance(unclear, SetSnapshotRef):
+            is_staged = not any(isinstance(item, AddSnapshot) for item in updates)
+            if not is_staged or not was_never_on(catalog, base, unclear):
+                raise _unknown(unclear)
+            check_requirements(base.metadata, self.requirements, self.report_requirement)
         if is_behind(base.present(), self.requirements, updates):
             came_of_it = self._rebased(catalog, base, files)
             if isinstance(came_of_it, Rebase):
@@ -168,6 +183,9 @@ class TableCommit(Intention[TableMetadata, None]):
         draft = apply_updates(base.present(), updates, catalog.now_ms(), report)
         # Only the file that readers have seen goes into the metadata log, however many commits land together.
         return Planned(draft.finish(base.stored_at) if draft.has_changes else None, None, rebase=rebase)
+
+    def _is_repeated(self, present: TableMetadata) -> bool | SetSnapshotRef:
+        return self.meant_for in (None, present.uuid) and _is_repeated(present, self.updates)
 
     def _check_slots(self, base: Base[TableMetadata]) -> None:
         if self.asks_first and self.writer:
@@ -217,17 +235,16 @@ def _without_staged(current: TableMetadata, updates: Sequence[Update]) -> Sequen
     return [_NOTHING if position in staged else item for position, item in enumerate(updates)]
 
 
-def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
+def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool | SetSnapshotRef:
     """Return whether a commit has landed already: a client or a proxy sent the request again.
 
     A snapshot id together with its manifest list can only come from the same writer; a snapshot that was rebased says
     which list its writer had made. A refusal would make the client delete files that the table uses. But a snapshot
     that was only staged is not a commit to a branch: where the request sets refs to it, they must be there, or have
-    been.
+    been. The first of them that may have been there is returned: only older metadata can say whether it was.
 
     Raises:
-        CommitStateUnknown: the snapshot is there, and not on its branch, or not all else that was asked for: that may
-            have been changed since.
+        CommitStateUnknown: the snapshot is there, and not all else that was asked for: it may have been changed since.
     """
     added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
     for snapshot in added:
@@ -236,17 +253,27 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
             return False
     # Each is looked for in the table's history, and a request may set one ref many thousand times.
     moves = {
-        (update.ref_name, update.snapshot_id): None
+        (update.ref_name, update.snapshot_id): update
         for update in updates
         if isinstance(update, SetSnapshotRef) and update.snapshot_id in current.snapshots_by_id
     }
-    has_landed = bool(added) and all(_has_reached(current, *move) for move in moves)
-    if has_landed and not _holds_beside_snapshots(current, updates):
+    for move in moves.values() if added else ():
+        has_reached = _has_reached(current, move.ref_name, move.snapshot_id)
+        if not has_reached:
+            return move if has_reached is None else False
+    if added and not _holds_beside_snapshots(current, updates):
         raise CommitStateUnknown(
             f"Cannot tell whether this commit has landed: the table has snapshot {added[0].snapshot_id}, but not all "
             "else that the commit asks for. Nothing was changed or deleted"
         )
-    return has_landed
+    return bool(added)
+
+
+def _unknown(move: SetSnapshotRef) -> CommitStateUnknown:
+    return CommitStateUnknown(
+        f"Cannot tell whether this commit has landed: the table has snapshot {move.snapshot_id}, but "
+        f"{move.ref_name} is not on it. Nothing was changed or deleted"
+    )
 
 
 def _holds_beside_snapshots(current: TableMetadata, updates: Sequence[Update]) -> bool:
@@ -263,8 +290,8 @@ def _holds_beside_snapshots(current: TableMetadata, updates: Sequence[Update]) -
     return all(getattr(after, name) == getattr(current, name) for name in _BESIDE_SNAPSHOTS)
 
 
-def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> bool:
-    """Return whether a ref is at a snapshot or past it, or main once was: only main has a log."""
+def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> bool | None:
+    """Return whether a ref is at a snapshot or past it, or main once was, as its log says; None if it may have been."""
     check_wanted()
     log = current.snapshot_log
     if name == MAIN_BRANCH and any(entry.snapshot_id == snapshot_id for entry in log):
@@ -278,13 +305,7 @@ def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> 
         is_log_cut = log[0].timestamp_ms > current.snapshots_by_id[snapshot_id].timestamp_ms
     else:
         is_log_cut = len(current.snapshots) != current.last_sequence
-    if name != MAIN_BRANCH or is_log_cut:
-        found = f"no branch or tag {name}" if ref is None else f"{name} is not on it"
-        raise CommitStateUnknown(
-            f"Cannot tell whether this commit has landed: the table has snapshot {snapshot_id}, but {found}. Nothing "
-            "was changed or deleted"
-        )
-    return False
+    return None if name != MAIN_BRANCH or is_log_cut else False
 
 
 def begin_commit(catalog: Catalog, commit: TableCommit) -> Landing[TableMetadata, None]:

@@ -181,7 +181,7 @@ def test_commit_sent_again_after_its_branch_was_dropped_is_not_refused(catalog: 
     commit_table(catalog, DEPARTURES, [], updates)
     commit_table(catalog, DEPARTURES, [], [RemoveSnapshotRef(ref_name="audit")])
 
-    with pytest.raises(CommitStateUnknown, match="no branch or tag audit"):
+    with pytest.raises(CommitStateUnknown, match="audit is not on it"):
         commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="audit")], updates)
 
 

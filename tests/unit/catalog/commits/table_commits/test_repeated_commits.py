@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
+from app.catalog import named
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.tables import unregister_table
 from app.engine.change.requirements import (
     AssertRefSnapshotId,
     AssertTableUuid,
 )
 from app.engine.change.updates import (
+    AddSnapshot,
     RemoveProperties,
     RemoveSnapshotRef,
     RemoveSnapshots,
@@ -160,3 +166,65 @@ def test_staged_snapshot_may_have_been_on_a_main_that_has_no_log_any_more(catalo
         commit_table(catalog, DEPARTURES, [NO_MAIN], updates)
 
     assert load_table(catalog, DEPARTURES).location == without_main.location
+
+
+@pytest.mark.parametrize("kind", ["branch", "tag"])
+@pytest.mark.parametrize("others", [0, 3])
+def test_snapshot_that_was_only_staged_can_be_sent_again_with_a_new_ref(
+    catalog: Catalog, kind: Literal["branch", "tag"], others: int
+) -> None:
+    before = append_to(catalog, table_in(catalog))
+    snapshot = snapshot_on(before.metadata)
+    staged = commit_table(catalog, DEPARTURES, [], [AddSnapshot(snapshot=snapshot)])
+    for _ in range(others):
+        staged = append_to(catalog, staged)
+    move = SetSnapshotRef(ref_name="audit", snapshot_id=snapshot.snapshot_id, type=kind)
+    free = AssertRefSnapshotId(ref="audit")
+    updates: list[Update] = [AddSnapshot(snapshot=snapshot), move]
+
+    landed = commit_table(catalog, DEPARTURES, [free], updates)
+
+    assert landed.metadata.snapshot_refs["audit"].snapshot_id == snapshot.snapshot_id
+    assert landed.metadata.snapshots == staged.metadata.snapshots
+    assert head(landed) == head(staged)
+    assert commit_table(catalog, DEPARTURES, [free], updates).location == landed.location
+    commit_table(catalog, DEPARTURES, [], [RemoveSnapshotRef(ref_name="audit")])
+    with pytest.raises(CommitStateUnknown):
+        commit_table(catalog, DEPARTURES, [free], updates)
+
+
+def test_staged_snapshot_can_be_sent_again_with_a_branch_that_is_elsewhere(catalog: Catalog) -> None:
+    before = append_to(catalog, table_in(catalog))
+    audit = SetSnapshotRef(ref_name="audit", snapshot_id=head(before).snapshot_id, type="branch")
+    before = commit_table(catalog, DEPARTURES, [], [audit])
+    updates = append(snapshot_on(before.metadata), "audit")
+    commit_table(catalog, DEPARTURES, [], updates[:1])
+
+    with pytest.raises(RequirementFailed):
+        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="audit")], updates)
+    is_there = AssertRefSnapshotId(ref="audit", snapshot_id=head(before).snapshot_id)
+    landed = commit_table(catalog, DEPARTURES, [is_there], updates)
+
+    assert landed.metadata.snapshot_refs["audit"].snapshot_id == landed.metadata.snapshots[-1].snapshot_id
+
+
+@pytest.mark.parametrize("how", ["deleted", "cut off", "registered"])
+def test_what_older_metadata_does_not_tell_of_a_staged_snapshot_is_unknown(
+    catalog: Catalog, how: str
+) -> None:
+    before = append_to(catalog, table_in(catalog))
+    updates = append(snapshot_on(before.metadata), "audit")
+    staged = append_to(catalog, commit_table(catalog, DEPARTURES, [], updates[:1]))
+    if how == "deleted":
+        catalog.files.delete(staged.metadata.metadata_log[-1].metadata_file)
+    elif how == "cut off":
+        few = SetProperties(updates={"write.metadata.previous-versions-max": "1"})
+        commit_table(catalog, DEPARTURES, [], [few])
+    else:
+        unregister_table(catalog, DEPARTURES)
+        named.register(catalog, TABLES, DEPARTURES, staged.location or "")
+
+    with pytest.raises(CommitStateUnknown):
+        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="audit")], updates)
+
+    assert "audit" not in load_table(catalog, DEPARTURES).metadata.snapshot_refs
