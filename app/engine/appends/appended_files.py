@@ -26,6 +26,7 @@ from app.errors import InvalidDataFile
 
 _SHORTEST_CUT: Final = 1
 """Tables may ask for bounds as short as that."""
+_WITH_NAN: Final = frozenset({"float", "double"})
 _MOST_ROWS: Final = 1 << 45
 """Of one file: the rows of a quarter of a million such files can be counted in one manifest."""
 
@@ -199,6 +200,21 @@ class ReadyFile(AppendedFile):
                 raise InvalidDataFile(
                     self.path,
                     f"its value-counts have {count} for field id {field_id}, and its record-count is {rows}",
+                )
+        for field_id, count in nans.items():
+            # Readers leave out files that have nothing but NaN in a column, whatever its type is.
+            kind = known[FieldId(field_id)].field.type
+            if count and not (isinstance(kind, PrimitiveType) and kind.kind in _WITH_NAN):
+                raise InvalidDataFile(
+                    self.path,
+                    f"its nan-value-counts have {count} for field id {field_id}, which is of type {kind}",
+                )
+        for field_id, count in nulls.items():
+            column = known[FieldId(field_id)]
+            if count and column.parent is None and column.field.required:
+                raise InvalidDataFile(
+                    self.path,
+                    f"its null-value-counts have {count} for field id {field_id}, which is required in the table",
                 )
         for field_id in nulls.keys() | nans.keys():
             some = nulls.get(field_id, 0) + nans.get(field_id, 0)

@@ -201,6 +201,8 @@ class _Field:
         if self.transform.name == "bucket" and not 0 <= value < (self.transform.parameter or 1):
             raise self._contradiction(path, result, value, "there is no such bucket")
         transformed = transform_function(self.transform, source)
+        if self.transform.name == "truncate" and transformed(value) != value:
+            raise self._contradiction(path, result, value, f"no value of {self._text}")
         if facts.is_absent:
             is_partition_only = self.transform.name == "identity" and facts.constant is None
             # -0.0 is another partition than 0.0.

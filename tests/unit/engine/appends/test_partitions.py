@@ -97,6 +97,8 @@ def test_value_that_cannot_be_derived_is_asked_for(
         ("long", "identity", [1], "1", "its value for partition field part"),
         ("string", "identity", ["a", "ab"], "ab", "its bounds say that it has other values"),
         ("long", "truncate[10]", [], 10, "the file does not have the column"),
+        ("string", "truncate[2]", ["abc"], "abc", r"no value of truncate\[2\]"),
+        ("long", "truncate[10]", [-1], -1, r"no value of truncate\[10\]"),
         ("long", "void", [1], 1, "must be null"),
         ("long", "zorder", [1], 1, "this server cannot make values"),
         ("double", "identity", [1.0, math.nan], "NaN", "its bounds say that it has other values"),

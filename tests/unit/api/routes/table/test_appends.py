@@ -321,7 +321,8 @@ def test_file_that_does_not_fit_is_named_and_nothing_changes(
             {"value_counts": ..., "null_value_counts": {"keys": [2], "values": [3]}},
             "its null-value-counts have 3 for field id 2, which has 2 values",
         ),
-        ({"nan_value_counts": {"keys": [1], "values": [3]}}, "its nan-value-counts have 3 for field id 1"),
+        ({"null_value_counts": {"keys": [1], "values": [1]}}, "1 for field id 1, which is required"),
+        ({"nan_value_counts": {"keys": [1], "values": [1]}}, "1 for field id 1, which is of type long"),
         (
             {
                 "lower_bounds": {"keys": [1], "values": ["0900000000000000"]},
