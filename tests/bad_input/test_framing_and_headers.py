@@ -316,6 +316,20 @@ def test_header_of_which_only_one_can_count_is_refused_where_there_are_two(victi
     assert answer.json()["error"] == {"message": message, "type": "BadRequestException", "code": 400}
 
 
+@pytest.mark.parametrize(("version", "status"), [("1.1", 400), ("1.0", 200)])
+def test_request_without_a_host_is_refused_where_the_protocol_asks_for_one(
+    victim: Victim, version: str, status: int
+) -> None:
+    head = f"GET /v1/config HTTP/{version}\r\nConnection: close\r\n\r\n"
+
+    answer = send(victim.port, head.encode())
+
+    assert answer.status == status
+    if status == 400:
+        check_error_shape(answer, GET)
+        assert answer.json()["error"]["message"] == "Invalid request: it has no header Host"
+
+
 def test_list_in_two_headers_is_no_reason_to_refuse(victim: Victim) -> None:
     answer = send(victim.port, FIRST_LINE + b"Accept: a/b\r\nAccept: */*\r\nConnection: close\r\n\r\n")
 

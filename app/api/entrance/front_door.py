@@ -24,6 +24,7 @@ from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe,
 from app.api.names_in_paths import split_prefix
 from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.error_frames import let_go_of_frames
+from app.errors import InvalidRequest
 from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, loggable, new_request_id, request_id
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
@@ -80,6 +81,8 @@ class FrontDoor:
         try:
             if len(headers) != len(scope["headers"]):
                 check_given_once(scope["headers"])
+            if b"host" not in headers and scope["http_version"] == "1.1":
+                raise InvalidRequest("Invalid request: it has no header Host")
             check_sender(scope["method"], headers, self.addresses.host_check(scope))
             scope[PRINCIPAL] = principal_of(headers)
             path, scope[PREFIX] = split_prefix(scope["raw_path"])

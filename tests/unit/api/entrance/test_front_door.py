@@ -85,6 +85,7 @@ class Exchange:
 
         scope: Scope = {
             "type": "http",
+            "http_version": "1.0",
             "method": method,
             "path": path.decode(),
             "raw_path": path,
