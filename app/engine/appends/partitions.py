@@ -12,7 +12,7 @@ from app.engine.model.data_types.json_values import from_json_value, to_json_val
 from app.engine.model.data_types.moments import days_of_date, months_since_1970
 from app.engine.model.data_types.transforms import Transform, find_transform
 from app.engine.model.data_types.types import PrimitiveType
-from app.engine.model.data_types.values import order_key
+from app.engine.model.data_types.values import order_key, to_bytes
 from app.engine.model.files.manifests import Partition
 from app.engine.model.ids import FieldId
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
@@ -169,6 +169,16 @@ class _Field:
     def derived(self, path: str, facts: SourceFacts) -> Any:
         if self.transform.name == "void":
             return None
+        value, (_, result) = self._derived(path, facts), self._known(path)
+        if value is not None:
+            try:
+                # The hours of some times have more than 32 bits, and what a decimal is cut to may have one digit more.
+                to_bytes(result, value)
+            except ValueError as error:
+                raise InvalidDataFile(path, f"its value for partition field {self.name}: {error}") from error
+        return value
+
+    def _derived(self, path: str, facts: SourceFacts) -> Any:
         source, _ = self._known(path)
         transformed = transform_function(self.transform, source)
         if facts.is_absent:
@@ -201,8 +211,6 @@ class _Field:
         if self.transform.name == "bucket" and not 0 <= value < (self.transform.parameter or 1):
             raise self._contradiction(path, result, value, "there is no such bucket")
         transformed = transform_function(self.transform, source)
-        if self.transform.name == "truncate" and transformed(value) != value:
-            raise self._contradiction(path, result, value, f"no value of {self._text}")
         if facts.is_absent:
             is_partition_only = self.transform.name == "identity" and facts.constant is None
             # -0.0 is another partition than 0.0.
@@ -213,14 +221,18 @@ class _Field:
             return
         if facts.is_all_null or facts.null_count:
             raise self._contradiction(path, result, value, "the column has nulls")
-        if facts.lower is None or facts.upper is None:
-            return  # NaN has no bounds
+        # Of numbers at the edge, what they are cut to is on the other side.
+        is_cut = self.transform.name != "truncate" or transformed(value) == value
+        if facts.lower is None or facts.upper is None:  # NaN has no bounds
+            if not is_cut:
+                raise self._contradiction(path, result, value, f"nothing is cut to it by {self._text}")
+            return
         is_single = facts.lower == facts.upper
         if self.transform.name == "bucket" and not is_single:
             return
         lowest, highest = transformed(facts.lower), transformed(facts.upper)
         # Of zero, bounds do not say the sign: Parquet's writers make the lower one -0.0 and the upper one 0.0.
-        if lowest == highest == value or _may_be_cut(value, lowest, highest, facts.shortest_cut):
+        if lowest == highest == value or (is_cut and _may_be_cut(value, lowest, highest, facts.shortest_cut)):
             return
         raise self._contradiction(path, result, value, "its bounds say that it has other values")
 

@@ -247,8 +247,8 @@ def _reader(column: Any, logical: dict[str, Any], kind: PrimitiveType | None) ->
         return None
     match kind.kind:
         case "decimal":
-            scale = kind.scale or 0
-            return lambda raw: _decimal(raw, scale)
+            precision, scale = kind.precision or 0, kind.scale or 0
+            return lambda raw: _decimal(raw, precision, scale)
         case "string":
             return _text
         case "uuid":
@@ -260,8 +260,9 @@ def _reader(column: Any, logical: dict[str, Any], kind: PrimitiveType | None) ->
     return lambda raw: raw
 
 
-def _decimal(raw: Any, scale: int) -> Decimal:
-    return decimal_of(int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw, scale)
+def _decimal(raw: Any, precision: int, scale: int) -> Decimal | None:
+    unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
+    return decimal_of(unscaled, scale) if abs(unscaled) < 10**precision else None
 
 
 def _text(raw: bytes) -> str | None:

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import gc
+from decimal import Decimal
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from app.fileio.tails import Tail
 from app.formats.parquet.footers import read_footer
 from tests.builders.hostile_footers import file_of, footer_of, leaf, nest, pair
-from tests.builders.parquet_files import parquet_rows
+from tests.builders.parquet_files import parquet, parquet_rows
 
 
 def test_what_arrow_has_read_goes_with_the_footer() -> None:
@@ -30,3 +33,17 @@ def test_the_schema_that_arrow_keeps_for_itself_is_not_read() -> None:
     content = file_of(footer)
 
     assert [column.name for column in read_footer(Tail(len(content), content)).columns] == ["c"]
+
+
+def test_bound_with_more_digits_than_its_decimal_is_none() -> None:
+    rows = pa.table({"c": pa.array([Decimal("99.99")], pa.decimal128(4, 2))})
+    content = parquet(rows, store_decimal_as_integer=True)
+    lying = content.replace((9999).to_bytes(4, "little"), (10_000).to_bytes(4, "little"))
+
+    def bounds(written: bytes) -> tuple[Any, Any]:
+        facts = read_footer(Tail(len(written), written)).columns[0].facts
+        assert facts is not None
+        return facts.lower, facts.upper
+
+    assert bounds(content) == (Decimal("99.99"), Decimal("99.99"))
+    assert bounds(lying) == (None, None)
