@@ -87,7 +87,7 @@ def check_never_landed(
 
 
 def was_never_on(catalog: Catalog, base: Base[TableMetadata], move: SetSnapshotRef) -> bool:
-    """Say whether older metadata proves that a ref never was at a snapshot that was staged in the table.
+    """Say whether older metadata proves that a ref never was at a staged snapshot.
 
     It does if it goes back to before the snapshot came. Of commits that landed in one file only the last is seen: one
     that took the ref back in it was sent before anybody could see the ref, so it may as well have come first.

@@ -291,7 +291,10 @@ def _holds_beside_snapshots(current: TableMetadata, updates: Sequence[Update]) -
 
 
 def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> bool | None:
-    """Return whether a ref is at a snapshot or past it, or main once was, as its log says; None if it may have been."""
+    """Return whether a ref is at a snapshot or past it, or was; None if it may have been.
+
+    Only main has a log.
+    """
     check_wanted()
     log = current.snapshot_log
     if name == MAIN_BRANCH and any(entry.snapshot_id == snapshot_id for entry in log):

@@ -145,7 +145,7 @@ def test_file_of_a_deletion_that_has_begun_is_refused_and_a_new_one_is_not(
 def test_table_that_leaves_while_its_files_are_deleted_can_be_registered_at_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last = load_table(place.catalog).location
+    last = load_table(place.catalog).location or ""
     at(monkeypatch, "hold", lambda: unregister_table(place.catalog, DEPARTURES))
 
     place.work()
