@@ -34,7 +34,15 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
-from app.errors import BadRequest, CommitFailed, NoSuchTable
+from app.errors import (
+    AlreadyExists,
+    BadRequest,
+    CommitFailed,
+    CommitStateUnknown,
+    IcetowerError,
+    NoSuchTable,
+    NotFound,
+)
 from app.fileio.locations import folder_name
 from app.fileio.wanted import check_wanted
 from app.formats.metadata.names import next_metadata_location
@@ -247,13 +255,34 @@ class Names(Generic[M, D]):
         Raises:
             NotFound, AlreadyExists, CommitFailed, BadRequest: one of them is refused.
             CorruptMetadata: a current metadata file cannot be read.
+            CommitStateUnknown: one is refused, and another one has landed earlier.
             Unavailable: the database or the store does not answer.
             GivenUp: the client has gone, or its time is over.
         """
         groups: dict[TableIdentifier, list[Intention[M, D]]] = {}
         for intention in intentions:
             groups.setdefault(intention.identifier, []).append(intention)
-        return [self._plan_one(catalog, group, files) for group in groups.values()]
+        try:
+            return [self._plan_one(catalog, group, files) for group in groups.values()]
+        except (NotFound, AlreadyExists, CommitFailed, BadRequest) as error:
+            if len(intentions) > 1:
+                self._check_none_has_landed(catalog, intentions, error)
+            raise
+
+    def _check_none_has_landed(
+        self, catalog: Catalog, intentions: Sequence[Intention[M, D]], refusal: IcetowerError
+    ) -> None:
+        """Check that no part of what is refused is in its table: a client deletes the files of all parts."""
+        for intention in intentions:
+            try:
+                has_landed = not intention.require(self.base_for(catalog, intention))
+            except (NotFound, AlreadyExists, CommitFailed, BadRequest):
+                continue
+            if has_landed:
+                raise CommitStateUnknown(
+                    f"A part of this transaction has landed before, the one of {intention.identifier}, and the others "
+                    f"may have, too: {refusal}. Nothing was changed or deleted"
+                ) from refusal
 
     def base_for(self, catalog: Catalog, intention: Intention[M, D]) -> Base[M]:
         """Return what the next intention for its name builds on; raises like `load_base`."""

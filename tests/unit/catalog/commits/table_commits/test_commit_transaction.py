@@ -4,6 +4,7 @@ import pytest
 
 from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
+from app.catalog.tables import unregister_table
 from app.database.pointers.moves import Advance
 from app.engine.change.requirements import (
     AssertCreate,
@@ -14,9 +15,7 @@ from app.engine.change.updates import (
     SetProperties,
 )
 from app.engine.model.ids import Location, SnapshotId
-from app.errors import (
-    RequirementFailed,
-)
+from app.errors import CommitStateUnknown, RequirementFailed
 from tests.builders.catalogs import with_server
 from tests.builders.tables import (
     DEPARTURES,
@@ -123,3 +122,24 @@ def test_table_that_a_transaction_only_asserts_about_must_stay_as_it_was(catalog
         "the other table moved in between, so everything was checked again"
     )
     assert load_table(catalog, ARRIVALS).metadata.properties == {"rival": "first"}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_transaction_sent_again_of_which_a_part_is_there_is_not_refused(
+    catalog: Catalog, is_first: bool
+) -> None:
+    """On a refusal the client would delete the files of all parts, also those that a table uses."""
+    changes = [
+        TableCommit(name, [], append(snapshot_on(table_in(catalog, name).metadata)))
+        for name in (DEPARTURES, ARRIVALS)
+    ]
+    changes = changes if is_first else changes[::-1]
+    commit_transaction(catalog, changes)
+    unregister_table(catalog, changes[1].identifier)
+    kept = load_table(catalog, changes[0].identifier)
+
+    for again in (changes, changes[::-1]):
+        with pytest.raises(CommitStateUnknown, match="A part of this transaction has landed before"):
+            commit_transaction(catalog, again)
+
+    assert load_table(catalog, changes[0].identifier).location == kept.location
