@@ -272,7 +272,7 @@ class Names(Generic[M, D]):
     def _check_none_has_landed(
         self, catalog: Catalog, intentions: Sequence[Intention[M, D]], refusal: IcetowerError
     ) -> None:
-        """Check that no part of what is refused is in its table: a client deletes the files of all parts."""
+        """Check that no part of what is refused has landed: a client deletes the files of all."""
         for intention in intentions:
             try:
                 has_landed = not intention.require(self.base_for(catalog, intention))
