@@ -11,6 +11,7 @@ from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.branches.picked_changes import (
     FileChanges,
     added_again,
+    check_files_are_new,
     check_replaced_partitions,
     file_changes,
     picked_summary,
@@ -35,7 +36,8 @@ class CherryPicks:
         """Write a snapshot that repeats on a branch what another one did elsewhere.
 
         Raises:
-            InvalidRefMove: the partitions it replaces have changed, or a file it removes is not there.
+            InvalidRefMove: the partitions it replaces have changed, a file it removes is not there, or one that it
+                adds is.
             CorruptMetadata: a manifest cannot be read.
             FileMissing: a manifest is gone.
             FilesUnavailable: the store does not answer.
@@ -49,6 +51,8 @@ class CherryPicks:
         else:
             head_id = head.snapshot_id if head else None
             check_replaced_partitions(source, base, head_id, picked, changes)
+        if head is not None:
+            check_files_are_new(source, base, head, picked, changes)
         new = SnapshotFiles(self._catalog, self._files, base)
         snapshot_id = new.new_id()
         manifests = [

@@ -103,6 +103,32 @@ def check_replaced_partitions(
         raise InvalidRefMove(changed_partition(*newest))
 
 
+def check_files_are_new(
+    source: ManifestSource, metadata: TableMetadata, head: Snapshot, picked: Snapshot, changes: FileChanges
+) -> None:
+    """Check that a branch has none of the files that a pick adds.
+
+    The snapshot that picked them before may have been expired. Where the branch still shows everything since the
+    parent of the picked snapshot, nothing has to be read to know.
+
+    Raises:
+        InvalidRefMove: it has one.
+    """
+    if any(item.snapshot_id == picked.parent_snapshot_id for item in ancestors(metadata, head.snapshot_id)):
+        return
+    added = {file.file_path for file in changes.added}
+    partitions = PartitionSelection(file.partition_key for file in changes.added)
+    for manifest in source.manifests(head):
+        if manifest.content is not ManifestContent.DATA or not partitions.may_hold(manifest):
+            continue
+        for entry in partitions.live(manifest, source.entries(manifest)):
+            if entry.file.file_path in added:
+                raise InvalidRefMove(
+                    f"Cannot cherrypick snapshot {picked.snapshot_id}: its file {entry.file.file_path} is there "
+                    "already, as if it was picked before by a snapshot that has been expired"
+                )
+
+
 def added_again(file: DataFile) -> ManifestEntry:
     """Return the entry of an added file; it inherits the snapshot's numbers and row ids."""
     return ManifestEntry(EntryStatus.ADDED, None, None, None, replace(file, first_row_id=None))

@@ -26,7 +26,7 @@ from app.engine.branches.ref_changes import (
     ToSnapshot,
     Unchecked,
 )
-from app.engine.change.updates import AddSnapshot, SetProperties
+from app.engine.change.updates import AddSnapshot, RemoveSnapshots, SetProperties
 from app.engine.diff.file_diff import live_entries
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
@@ -280,6 +280,41 @@ def test_pick_of_unknown_outcome_keeps_its_files(catalog: Catalog, picked: Snaps
         change_ref(rivalled, DEPARTURES, RefChange("main", CherryPick(picked.snapshot_id)))
 
     assert len(avro_files(catalog) - before) == 2
+
+
+def test_pick_is_refused_once_the_snapshot_that_did_it_before_has_been_expired(
+    catalog: Catalog, files: TableFiles, picked: Snapshot
+) -> None:
+    pick = CherryPick(picked.snapshot_id)
+    change_ref(catalog, DEPARTURES, RefChange("audit", ToSnapshot(picked.snapshot_id)))
+    done = change_ref(catalog, DEPARTURES, RefChange("main", pick)).snapshot_after
+    assert done is not None
+    base = now(catalog).snapshots_by_id[SnapshotId(picked.parent_snapshot_id or 0)]
+    other = committed(catalog, files.snapshot(now(catalog), ["d"], parent=base), branch=None)
+    change_ref(catalog, DEPARTURES, RefChange("main", CherryPick(other.snapshot_id)))
+    kept = {ref.snapshot_id for ref in now(catalog).snapshot_refs.values()}
+    gone = tuple(item.snapshot_id for item in now(catalog).snapshots if item.snapshot_id not in kept)
+    assert done in gone
+    commit_table(catalog, DEPARTURES, [], [RemoveSnapshots(snapshot_ids=gone)])
+    before = live_paths(catalog)
+
+    with pytest.raises(InvalidRefMove, match="is there already, as if it was picked before"):
+        change_ref(catalog, DEPARTURES, RefChange("main", pick))
+
+    assert live_paths(catalog) == before
+
+
+def test_pick_lands_where_the_snapshots_since_have_been_expired(
+    catalog: Catalog, files: TableFiles, picked: Snapshot
+) -> None:
+    change_ref(catalog, DEPARTURES, RefChange("audit", ToSnapshot(picked.snapshot_id)))
+    kept = {ref.snapshot_id for ref in now(catalog).snapshot_refs.values()}
+    gone = tuple(item.snapshot_id for item in now(catalog).snapshots if item.snapshot_id not in kept)
+    commit_table(catalog, DEPARTURES, [], [RemoveSnapshots(snapshot_ids=gone)])
+
+    change_ref(catalog, DEPARTURES, RefChange("main", CherryPick(picked.snapshot_id)))
+
+    assert live_paths(catalog) == ["a", "b", "c"]
 
 
 def replacing(catalog: Catalog, files: TableFiles) -> tuple[Snapshot, Snapshot]:
