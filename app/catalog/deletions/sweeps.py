@@ -26,7 +26,7 @@ from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.retention.reachability import UNREADABLE, statistics_of
-from app.errors import IcetowerError, OrphansRefused, Unavailable
+from app.errors import IcetowerError, MetadataFileMissing, OrphansRefused, Unavailable
 from app.fileio.locations import place_of
 from app.formats.metadata.names import metadata_folder
 from app.formats.metadata.own_names import is_own_content, own_version
@@ -147,6 +147,8 @@ def _is_anothers(catalog: Catalog, uuid: TableUuid, location: Location) -> bool:
             return found.uuid != uuid
         except Unavailable:
             raise
+        except MetadataFileMissing:
+            return True  # it was listed, and may be there again
         except IcetowerError:
             continue  # of the other kind, or what an upload left that was broken off
     return False

@@ -22,6 +22,7 @@ from app.database.schema.rows import dropped, metadata_sweeps, pointer_history, 
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
+from app.errors import FileMissing
 from app.fileio.memory import MemoryFiles
 from app.formats.metadata.own_names import own_version
 from tests.builders.catalogs import catalog_on, with_rules
@@ -33,7 +34,16 @@ DAY_MS = 24 * 3_600_000
 
 
 class AgedFiles(MemoryFiles):
-    """Files in memory, some of which look older than they are."""
+    """Files in memory, some of which look older than they are, and some of which are listed but not found."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.not_found: set[Location] = set()
+
+    def read(self, location: Location) -> bytes:
+        if location in self.not_found:
+            raise FileMissing(location)
+        return super().read(location)
 
     def age(self, location: str, by_ms: int = 2 * DAY_MS) -> None:
         content, modified_ms = self._files[Location(location)]
@@ -153,6 +163,24 @@ def test_names_carry_the_mark_of_the_database(old_table: Catalog, tmp_path: Path
     )
     assert mark_of(again) == mark
     assert json.loads(old_table.files.read(location))["properties"]["n"] == "3"
+
+
+def test_a_file_stays_that_is_listed_and_not_found(old_table: Catalog, store: AgedFiles) -> None:
+    """What was dropped in the same folder may have it, if the store answers again."""
+    place = load_table(old_table).metadata.location
+    drop_for_good(old_table, TABLES, DEPARTURES)
+    stay = set(store._files)
+    named.create(old_table, NewTable(DEPARTURES, SCHEMA, None, None, place, {}))
+    for number in range(5):
+        commit_to(old_table, SetProperties(updates={"n": str(number)}))
+    for location in set(store._files):
+        store.age(location)
+    let_age(old_table, 10 * DAY_MS)
+    store.not_found |= stay
+
+    assert sweep_one(old_table.server)
+
+    assert stay <= set(store._files)
 
 
 @pytest.mark.parametrize("ends", ["sweep", "purge"])
