@@ -9,6 +9,7 @@ from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
+from app.catalog.deletions.absent_stores import check_store_is_there
 from app.catalog.deletions.orphan_search import path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
@@ -41,7 +42,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     one could not.
 
     Raises:
-        FilesUnavailable: a file could not be read or deleted; safe to try again.
+        FilesUnavailable: a file could not be read or deleted, or the store is not there; safe to try again.
         CorruptMetadata, MetadataFileMissing: the table's metadata cannot be read; nothing was deleted.
         InvalidMetadata: the record in the queue, or what the table still reaches, cannot be read; nothing was deleted.
         PlanOutdated: what was found is no longer right, or another worker has ended it.
@@ -54,7 +55,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     registration: int | None = None
     pointer = catalog.server.pointers.find_locked(deletion.pointer_id)
     if pointer is not None and pointer.uuid == deletion.uuid:
-        current, registration = catalog.read(TABLES, pointer), pointer.registration
+        current, registration = _read(catalog, pointer), pointer.registration
         if not bool_property(current.properties, GC_ENABLED, default=True):
             return "kept"
     elif not catalog.server.file_deletions.is_purged(deletion.uuid):
@@ -86,6 +87,16 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
 
     delete_groups(catalog, deletion, owner, groups_of(doomed), registration, unread)
     return "done"
+
+
+def _read(catalog: Catalog, pointer: Pointer) -> TableMetadata:
+    """Return the table's metadata, if its file is there: what is kept of it says nothing of the store."""
+    try:
+        catalog.check_file(TABLES, pointer)
+        return catalog.read(TABLES, pointer)
+    except MetadataFileMissing:
+        check_store_is_there(catalog, pointer.metadata_location)
+        raise
 
 
 class _OwnTable:

@@ -58,7 +58,8 @@ class ForeignLook:
             pointer: the table's, as it was found.
 
         Raises:
-            FilesUnavailable: the table cannot be read, so it is not known which files it names.
+            FilesUnavailable: the table cannot be read, so it is not known which files it names. So it is where no
+                file at all is found: the store may be back later.
             DatabaseUnavailable: safe to try again.
         """
         if self._seen is None or self._seen[1] != pointer.registration:
@@ -107,6 +108,7 @@ class ForeignLook:
         try:
             found, metadata = find_and_read(find, read)
         except MetadataFileMissing as error:
+            self._files.check_gone(catalog, pointer.metadata_location)
             log.warning("table %s names no files that could be found: %s", pointer.identifier, error)
             return None
         if found is not None and metadata is not None:

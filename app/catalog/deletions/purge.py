@@ -12,8 +12,9 @@ from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import names_of, own_folders
+from app.catalog.deletions.absent_stores import check_store_is_there
 from app.catalog.deletions.other_readers import OtherReaders
-from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
+from app.catalog.deletions.runner import LEASE_MS, MANY_FAILURES, PlanOutdated, delete_groups, groups_of
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
@@ -21,7 +22,7 @@ from app.engine.model.ids import Location
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import Expired, statistics_of, unreachable_files
-from app.errors import CorruptMetadata, MetadataFileMissing
+from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing
 from app.fileio.locations import folders_of, place_of
 from app.formats.metadata.names import metadata_folder
 
@@ -67,7 +68,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     enough: if any is too young, the entry comes back then.
 
     Raises:
-        FilesUnavailable: a file could not be read or deleted; safe to try again.
+        FilesUnavailable: a file could not be read or deleted, or the store is not there; safe to try again.
         InvalidMetadata: the table's metadata cannot be read; nothing was deleted.
         CorruptMetadata: a manifest list or manifest cannot be read; nothing was deleted.
         PlanOutdated: what was found is no longer right, or another worker has ended the purge.
@@ -79,9 +80,13 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
         return _look_again(catalog, deletion, purged)
     try:
         metadata = catalog.read_file(TABLES, deletion.metadata_location)
-    except MetadataFileMissing:
-        # An earlier attempt got through everything.
-        return "done" if purged is None else _end(catalog, deletion, purged, ())
+    except MetadataFileMissing as error:
+        if purged is not None:  # An earlier attempt got through everything.
+            return _end(catalog, deletion, purged, ())
+        if deletion.attempts >= MANY_FAILURES:
+            raise InvalidMetadata(f"It is not known what the table had: {error}") from error
+        check_store_is_there(catalog, deletion.metadata_location)
+        return "done"
     if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):
         # With another uuid it is not the file that was dropped, but one that took its place.
         return "kept"

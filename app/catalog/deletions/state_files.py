@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.deletions.absent_stores import check_store_is_there
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.ids import Location
@@ -26,6 +27,8 @@ class StateFiles:
     """Called with each location, once or more often; with that of a manifest before it is read."""
     _read: set[int] = field(default_factory=set)
     """Hashes of the manifests and lists that were read whole."""
+    _stores: set[tuple[int, str]] = field(default_factory=set)
+    """Folders from which files are gone, each with its warehouse, where the store is there."""
 
     def pass_over(self, catalog: Catalog, locations: Iterable[Location]) -> None:
         """Do not read these manifests and lists: it is known where they lead."""
@@ -41,7 +44,7 @@ class StateFiles:
 
         Raises:
             FileMissing, InvalidLocation, CorruptMetadata, InvalidMetadata: a file of it cannot be read.
-            FilesUnavailable: the store does not answer.
+            FilesUnavailable: the store does not answer, or is not there.
         """
         for file in statistics_of(metadata):
             self.note(file.location)
@@ -61,7 +64,7 @@ class StateFiles:
         for path in snapshot.manifests or ():
             self.note(path)
         source = CheckedManifests(catalog, None)
-        manifests = _unless_missing(lambda: source.read_list(snapshot), is_current=is_current)
+        manifests = self._unless_missing(catalog, lambda: source.read_list(snapshot), is_current=is_current)
         is_whole = manifests is not None
         for manifest in manifests or ():
             is_whole &= self._add_manifest(catalog, manifest, is_current=is_current)
@@ -73,8 +76,8 @@ class StateFiles:
         key = _key(catalog, manifest.manifest_path)
         if key in self._read:
             return True
-        paths = _unless_missing(
-            lambda: CheckedManifests(catalog, None).live_paths(manifest), is_current=is_current
+        paths = self._unless_missing(
+            catalog, lambda: CheckedManifests(catalog, None).live_paths(manifest), is_current=is_current
         )
         if paths is None:
             return False
@@ -82,6 +85,25 @@ class StateFiles:
             self.note(path)
         self._read.add(key)
         return True
+
+    def check_gone(self, catalog: Catalog, location: str) -> None:
+        """Check that a file that was not found is gone; raises `FilesUnavailable` if its store is not there."""
+        key = catalog.warehouse.id, location.rpartition("/")[0]
+        if key not in self._stores:
+            check_store_is_there(catalog, location)
+            self._stores.add(key)
+
+    def _unless_missing(
+        self, catalog: Catalog, read: Callable[[], Found], *, is_current: bool
+    ) -> Found | None:
+        """Return what is read; None if an earlier state names a file that is gone."""
+        try:
+            return read()
+        except FileMissing as error:
+            if is_current:
+                raise
+            self.check_gone(catalog, error.location)
+            return None
 
 
 def _key(catalog: Catalog, location: Location) -> int:
@@ -99,13 +121,3 @@ def _parts(snapshot: Snapshot) -> Iterator[Snapshot]:
         return
     for path in snapshot.manifests:
         yield snapshot.replace(manifests=(path,))
-
-
-def _unless_missing(read: Callable[[], Found], *, is_current: bool) -> Found | None:
-    """Return what is read; None if an earlier state names a file that is gone."""
-    try:
-        return read()
-    except FileMissing:
-        if is_current:
-            raise
-        return None

@@ -1,0 +1,36 @@
+"""Absent stores: where no file at all is found, it is not known that one is gone."""
+
+from __future__ import annotations
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.places.file_names import EXPORTS
+from app.engine.model.ids import Location
+from app.errors import FilesUnavailable
+from app.fileio.locations import is_inside
+
+
+def check_store_is_there(catalog: Catalog, missing: str) -> None:
+    """Check that the store is there in which a file was not found.
+
+    A disk that is not mounted, and a bucket that is away, look like a store from which everything was deleted.
+
+    Args:
+        catalog: the warehouse of which the file is.
+        missing: the file.
+
+    Raises:
+        FilesUnavailable: neither its folder nor the warehouse has any file; says what to do.
+    """
+    folder, root = missing.rpartition("/")[0], catalog.warehouse.root_location
+    places = [folder, root] if is_inside(missing, root) else [folder]
+    if not any(_has_files(catalog, Location(place)) for place in places):
+        raise FilesUnavailable(
+            f"It is not known whether {missing} is gone: nothing at all is found in {places[-1]}, as if its disk "
+            "were not mounted or its bucket not there. Bring it back, or let go what the catalog has there "
+            "(`icetower table unregister`, `icetower dropped purge`)"
+        )
+
+
+def _has_files(catalog: Catalog, place: Location) -> bool:
+    # Servers write exports also where a disk is not mounted.
+    return any(f"/{EXPORTS}/" not in file.location for file in catalog.files.list_files(place))

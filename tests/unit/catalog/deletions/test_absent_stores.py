@@ -1,0 +1,167 @@
+"""A store that is away for a while looks empty: nothing that only it could say is believed meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.catalog import named
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
+from app.catalog.deletions.orphan_search import OrphanWish, search_orphans
+from app.catalog.deletions.runner import MANY_FAILURES
+from app.catalog.tables import purge_table
+from app.engine.model.ids import Location
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.retention.expired_snapshots import ExpiryWish
+from app.errors import FilesUnavailable
+from app.fileio.memory import MemoryFiles
+from app.formats.manifests.source import ManifestCache
+from app.formats.metadata.files import MetadataFiles
+from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, with_server
+from tests.builders.commits import commit_table
+from tests.builders.queues import let_queue_age, work_off_one
+from tests.builders.table_files import NamingFiles, TableFiles
+from tests.builders.tables import DEPARTURES, append, load_table, namespace_in, table_in
+
+ALL_BUT_LAST = ExpiryRequest(ExpiryWish(older_than_ms=START_MS * 2, retain_last=1))
+AWAY = "memory://away"
+LATER_MS = 7 * 3_600_000
+
+
+@pytest.fixture
+def store() -> MemoryFiles:
+    return MemoryFiles()
+
+
+@pytest.fixture
+def here(tmp_path: Path, store: MemoryFiles) -> Catalog:
+    """A warehouse with a table, whose file `kept` a table of another warehouse names."""
+    catalog = catalog_on(f"sqlite:///{tmp_path}/icetower.db", store)
+    table_in(catalog)
+    files = NamingFiles(store)
+    commit_table(catalog, DEPARTURES, [], append(files.snapshot(metadata(catalog), ["kept", "other"])))
+    return catalog
+
+
+@pytest.fixture
+def away(here: Catalog, store: MemoryFiles) -> Catalog:
+    """The other warehouse."""
+    catalog = new_warehouse(here.server, "away", AWAY)
+    namespace_in(catalog)
+    table_in(catalog)
+    kept = TableFiles.data_path(metadata(here), "kept")
+    commit_table(
+        catalog, DEPARTURES, [], append(NamingFiles(store).snapshot(metadata(catalog), [f"@{kept}"]))
+    )
+    return catalog
+
+
+def metadata(catalog: Catalog) -> TableMetadata:
+    return load_table(catalog, DEPARTURES).metadata
+
+
+@contextmanager
+def unmounted(store: MemoryFiles, root: str = AWAY) -> Iterator[None]:
+    """Let a place look empty until the block ends."""
+    hidden = {where: entry for where, entry in store._files.items() if where.startswith(f"{root}/")}
+    for where in hidden:
+        del store._files[where]
+    # Servers write exports where nobody is.
+    export = Location(f"{root}/.icetower/pointers/1.json")
+    store._files[export] = b"{}", START_MS
+    yield
+    del store._files[export]
+    store._files.update(hidden)
+
+
+def work(catalog: Catalog) -> dict[str, int]:
+    let_queue_age(catalog.server.file_deletions, LATER_MS)
+    while work_off_one(catalog.server):
+        pass
+    return catalog.server.file_deletions.counts()
+
+
+def cold(catalog: Catalog) -> Catalog:
+    """Return the warehouse in a process that has read nothing yet."""
+    return with_server(
+        catalog, metadata_files=MetadataFiles(0, recheck_ms=0), manifest_cache=ManifestCache(0)
+    )
+
+
+@pytest.mark.parametrize("knows", [True, False], ids=["has read it", "has read nothing"])
+def test_a_purge_keeps_what_a_table_names_that_is_away(
+    here: Catalog, away: Catalog, store: MemoryFiles, *, knows: bool
+) -> None:
+    kept, other = (TableFiles.data_path(metadata(here), name) for name in ("kept", "other"))
+    purge_table(here, DEPARTURES)
+    worker = here if knows else cold(here)
+
+    with unmounted(store):
+        assert work(worker) == {"queued": 1}
+        assert store.exists(kept)
+    (waiting,) = here.server.file_deletions.waiting(here.warehouse.id, most=9)
+    assert work(worker) == {"done": 1}
+
+    assert "as if its disk were not mounted" in waiting.error
+    assert (store.exists(kept), store.exists(other)) == (True, False)
+
+
+def test_orphans_wait_for_what_a_dropped_table_names_that_is_away(
+    here: Catalog, away: Catalog, store: MemoryFiles
+) -> None:
+    stray = TableFiles.data_path(metadata(here), "stray")
+    snapshot = NamingFiles(store).snapshot(metadata(away), [f"@{stray}"])
+    commit_table(away, DEPARTURES, [], append(snapshot))
+    store._files[stray] = b"named by the other table only", 1
+    named.drop(away, TABLES, DEPARTURES)
+    found = here.read_now(TABLES, DEPARTURES)
+
+    with unmounted(store), pytest.raises(FilesUnavailable, match="It is not known whether memory://away"):
+        search_orphans(cold(here), *found, OrphanWish())
+
+    assert search_orphans(cold(here), *found, OrphanWish()).files == {}
+
+
+@pytest.mark.parametrize("knows", [True, False], ids=["has read it", "has read nothing"])
+def test_a_purge_of_a_table_that_is_away_waits(away: Catalog, store: MemoryFiles, *, knows: bool) -> None:
+    purge_table(away, DEPARTURES)
+    worker = away if knows else cold(away)
+
+    with unmounted(store):
+        assert work(worker) == {"queued": 1}
+
+    assert work(worker) == {"done": 1}
+    assert list(store.list_files(Location(AWAY))) == []
+
+
+def test_a_purge_in_a_place_that_stays_empty_ends(away: Catalog, store: MemoryFiles) -> None:
+    purge_table(away, DEPARTURES)
+
+    with unmounted(store):
+        for _ in range(MANY_FAILURES):
+            assert work(away) == {"queued": 1}
+
+        assert work(away) == {"failed": 1}
+
+
+@pytest.mark.parametrize("knows", [True, False], ids=["has read it", "has read nothing"])
+def test_an_expiry_of_a_table_that_is_away_waits(away: Catalog, store: MemoryFiles, *, knows: bool) -> None:
+    files = NamingFiles(store)
+    first = files.snapshot(metadata(away), ["old"])
+    commit_table(away, DEPARTURES, [], append(first))
+    commit_table(away, DEPARTURES, [], append(files.snapshot(metadata(away), ["new"], ["old"])))
+    old, new = (TableFiles.data_path(metadata(away), name) for name in ("old", "new"))
+    expire_snapshots(away, DEPARTURES, replace(ALL_BUT_LAST, grace_ms=0))
+    worker = away if knows else cold(away)
+
+    with unmounted(store):
+        assert work(worker) == {"queued": 1}
+    assert work(worker) == {"done": 1}
+
+    assert (store.exists(old), store.exists(new)) == (False, True)
