@@ -69,13 +69,13 @@ def drop_namespace(catalog: Catalog, namespace: Namespace) -> None:
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("drop_namespace", namespace)
-    check_namespace_unprotected(catalog, namespace)
     catalog.namespaces.drop(
         catalog.warehouse.id,
         namespace,
         catalog.author(),
         catalog.caller.claim,
         recovery=recovery_of(catalog.warehouse, purge=False),
+        check=lambda properties: check_namespace_unprotected(catalog, namespace, properties),
     )
 
 

@@ -221,10 +221,7 @@ def drop_warehouse(server: Server, caller: Caller, name: str) -> None:
         WarehouseNotEmpty: it has namespaces, or files that are still to be deleted.
     """
     server.permit(caller, "drop_warehouse")
-    found = server.warehouses.find(name)
-    if found is not None:
-        check_warehouse_unprotected(found)
-    server.warehouses.drop(name, caller.author(server.now_ms()))
+    server.warehouses.drop(name, caller.author(server.now_ms()), check_warehouse_unprotected)
 
 
 def load_configuration(catalog: Catalog) -> tuple[Mapping[str, str], Mapping[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy import Connection, bindparam, delete, exists, select, tuple_, update
@@ -174,6 +174,7 @@ class Namespaces:
         claim: IdempotencyClaim | None = None,
         *,
         recovery: Recovery = NO_RECOVERY,
+        check: Callable[[Mapping[str, str]], None] = lambda _properties: None,
     ) -> None:
         """Remove an empty namespace; its ancestors stay.
 
@@ -183,6 +184,7 @@ class Namespaces:
             author: who drops it.
             claim: to the Idempotency-Key of the request.
             recovery: for how long it can come back.
+            check: is given its properties as they are when it goes. What it raises keeps it.
 
         Raises:
             NoSuchNamespace: it does not exist.
@@ -193,9 +195,11 @@ class Namespaces:
 
         def drop(connection: Connection) -> None:
             insert_claim(connection, claim)
-            row = connection.execute(_DELETE, parameters).one_or_none()
-            if row is None:
+            there = connection.execute(_PROPERTIES_TO_CHANGE, parameters).one_or_none()
+            if there is None:
                 raise NoSuchNamespace(namespace)
+            check(json.loads(there.properties))
+            row = connection.execute(_DELETE, parameters).one()
             emptied_ms = max(author.at_ms, empty_since(connection, warehouse_id, namespace))
             at_ms = end_version(connection, warehouse_id, namespace, emptied_ms)
             if recovery.keep_ms:

@@ -128,8 +128,18 @@ class Warehouses:
 
         return self._database.write(update_row)
 
-    def drop(self, name: str, author: Author | None = None) -> None:
+    def drop(
+        self,
+        name: str,
+        author: Author | None = None,
+        check: Callable[[Warehouse], None] = lambda _warehouse: None,
+    ) -> None:
         """Remove an empty warehouse, and what could come back in it; its pointer history stays.
+
+        Args:
+            name: the warehouse's name.
+            author: whose receipt is written.
+            check: is given the warehouse as it is when it goes. What it raises keeps it.
 
         Raises:
             NoSuchWarehouse: no warehouse has this name.
@@ -142,6 +152,11 @@ class Warehouses:
         statement = delete(rows).where(rows.c.name == name).returning(rows.c.id)
 
         def drop(connection: Connection) -> None:
+            there = connection.execute(
+                select(*_COLUMNS).where(rows.c.name == name).with_for_update()
+            ).one_or_none()
+            if there is not None:
+                check(_warehouse(there))
             connection.execute(forget_finished)
             gone = connection.execute(statement).one_or_none()
             if gone is None:

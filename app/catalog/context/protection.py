@@ -48,18 +48,21 @@ def check_unprotected(catalog: Catalog, kind: Kind[M], pointer: Pointer, action:
     return properties
 
 
-def check_namespace_unprotected(catalog: Catalog, namespace: Namespace, action: str = "drop") -> None:
+def check_namespace_unprotected(
+    catalog: Catalog, namespace: Namespace, properties: Mapping[str, str], action: str = "drop"
+) -> None:
     """Check that a namespace may be dropped; the nearest place decides: it, or its warehouse.
 
     Args:
         catalog: the warehouse.
         namespace: which one.
+        properties: those that it has.
         action: what is to be done to it.
 
     Raises:
         Protected: it must not.
     """
-    layers = layers_of(catalog, namespace, {})
+    layers = {Origin.NAMESPACE: properties, **_layers_of_warehouse(catalog.warehouse)}
     _check(layers, action, f"namespace {namespace}", catalog.warehouse, namespace)
 
 
@@ -69,19 +72,12 @@ def check_warehouse_unprotected(warehouse: Warehouse) -> None:
     Raises:
         Protected: it must not.
     """
-    layers = {
-        Origin.WAREHOUSE_OVERRIDE: warehouse.override_properties,
-        Origin.WAREHOUSE: warehouse.default_properties,
-    }
-    _check(layers, "drop", f"warehouse {warehouse.name}", warehouse, None)
+    _check(_layers_of_warehouse(warehouse), "drop", f"warehouse {warehouse.name}", warehouse, None)
 
 
 def recovery_of(warehouse: Warehouse, *, purge: bool) -> Recovery:
     """Return for how long what is dropped now can come back, and what happens then."""
-    layers = {
-        Origin.WAREHOUSE_OVERRIDE: warehouse.override_properties,
-        Origin.WAREHOUSE: warehouse.default_properties,
-    }
+    layers = _layers_of_warehouse(warehouse)
     waits = _is_on(effective_property(layers, UNDROP_PURGE_WAITS))
     if purge and not waits:
         return PURGE_NOW
@@ -89,6 +85,13 @@ def recovery_of(warehouse: Warehouse, *, purge: bool) -> Recovery:
     # What was set before it was checked may make no sense: then the default holds, for nothing may be lost.
     kept = keeping.value if keeping.flaw is None or keeping.known is None else keeping.known.default
     return Recovery(int(kept or 0), purge=purge)
+
+
+def _layers_of_warehouse(warehouse: Warehouse) -> Layers:
+    return {
+        Origin.WAREHOUSE_OVERRIDE: warehouse.override_properties,
+        Origin.WAREHOUSE: warehouse.default_properties,
+    }
 
 
 def _is_on(found: EffectiveProperty) -> bool:

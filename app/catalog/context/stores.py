@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from app.database.namespaces import PropertyChanges
@@ -122,6 +122,7 @@ class NamespaceStore(ShownNamespaces, Protocol):
         claim: IdempotencyClaim | None = None,
         *,
         recovery: Recovery = NO_RECOVERY,
+        check: Callable[[Mapping[str, str]], None] = lambda _properties: None,
     ) -> None:
         """Remove an empty namespace; raises `NoSuchNamespace` or `NamespaceNotEmpty`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -173,6 +173,7 @@ class FolderNamespaces:
         claim: IdempotencyClaim | None = None,
         *,
         recovery: Recovery = NO_RECOVERY,  # noqa: ARG002 - an empty folder is as good as a new one
+        check: Callable[[Mapping[str, str]], None] = lambda _properties: None,
     ) -> None:
         """Remove an empty folder.
 
@@ -183,6 +184,7 @@ class FolderNamespaces:
         folder = self._folder(namespace)
         if folder is None:
             raise NoSuchNamespace(namespace)
+        check({})
         self.rows.check_claims([claim])
         if not self._tree.remove_folder(folder):
             kinds = {is_table for _, is_table in self._folders_in(namespace)}

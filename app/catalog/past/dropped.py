@@ -208,7 +208,8 @@ def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
     if is_table:
         _check_gc(catalog, entry)
     if entry.pointer is None:
-        check_namespace_unprotected(catalog, entry.namespace, "purge")
+        properties = catalog.find_namespace(entry.namespace) or {}
+        check_namespace_unprotected(catalog, entry.namespace, properties, "purge")
     elif is_table:
         check_unprotected(catalog, TABLES, entry.pointer, "purge")
     else:

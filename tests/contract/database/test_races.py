@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from app.database.pointers.pointers import PutOutcome
 from app.database.pointers.recoverable import PURGE_NOW
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.errors import FilesBeingDeleted, IcetowerError, IdempotencyKeyTaken
+from app.errors import FilesBeingDeleted, IcetowerError, IdempotencyKeyTaken, InvalidRequest
 from tests.contract.database.races import kinds, run_together
 from tests.contract.database.stores import AUTHOR, Stores, claim, levels, name
 
@@ -185,6 +185,43 @@ def test_a_namespace_is_dropped_or_gets_a_table_but_never_both(
         assert counted == {"NoneType": 1, "NoSuchNamespace": THREADS - 1}
     else:
         assert counted == {"ADVANCED": THREADS // 2, "NamespaceNotEmpty": THREADS // 2}
+
+
+def refuse_if_kept(properties: Mapping[str, str]) -> None:
+    if "keep" in properties:
+        raise InvalidRequest("it is to be kept")
+
+
+@pytest.mark.parametrize("round_number", range(4))
+def test_a_namespace_is_dropped_or_marked_to_be_kept(servers: list[Stores], round_number: int) -> None:
+    servers[0].add_namespace("a")
+
+    def mark_or_drop(stores: Stores, n: int) -> Any:
+        if n % 2 == round_number % 2:
+            return stores.namespaces.drop(stores.id, levels("a"), AUTHOR, check=refuse_if_kept)
+        return stores.namespaces.update_properties(stores.id, levels("a"), [], {"keep": str(n)}, AUTHOR)
+
+    counted = kinds(each_thread(servers, mark_or_drop))
+
+    if servers[0].namespaces.find(servers[0].id, levels("a")) is None:
+        assert counted == {"NoneType": 1, "NoSuchNamespace": THREADS - 1}
+    else:
+        assert counted == {"PropertyChanges": THREADS // 2, "InvalidRequest": THREADS // 2}
+
+
+@pytest.mark.parametrize("round_number", range(4))
+def test_a_warehouse_is_dropped_or_marked_to_be_kept(servers: list[Stores], round_number: int) -> None:
+    def mark_or_drop(stores: Stores, n: int) -> Any:
+        if n % 2 == round_number % 2:
+            return stores.warehouses.drop("main", check=lambda now: refuse_if_kept(now.default_properties))
+        return stores.warehouses.update("main", lambda now: replace(now, default_properties={"keep": "1"}))
+
+    counted = kinds(each_thread(servers, mark_or_drop))
+
+    if servers[0].warehouses.find("main") is None:
+        assert counted == {"NoneType": 1, "NoSuchWarehouse": THREADS - 1}
+    else:
+        assert counted == {"Warehouse": THREADS // 2, "InvalidRequest": THREADS // 2}
 
 
 @pytest.mark.parametrize("round_number", range(4))
