@@ -151,8 +151,9 @@ class DroppedThings:
 
         def undrop(connection: Connection) -> Pointer:
             insert_claim(connection, claim)
-            # Its files count as registered: no deletion of files may begin that has not seen this.
-            exclude(connection, registrations=False)
+            # Its files count as registered: no deletion of files may begin that has not seen this, and nothing with the
+            # same files may come back beside it.
+            exclude(connection, registrations=True)
             _take(connection, entry, author.at_ms)
             _check_alone(connection, was)
             at_ms = max(author.at_ms, entry.dropped_ms)

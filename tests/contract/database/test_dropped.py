@@ -165,6 +165,22 @@ def test_table_whose_uuid_is_there_again_stays_away(stores: Stores, dropped: Dro
         dropped.undrop(entry, name("a.t"), LATER)
 
 
+@pytest.mark.parametrize("round_number", range(4))
+def test_of_tables_with_one_uuid_one_comes_back(
+    stores: Stores, dropped: DroppedThings, round_number: int
+) -> None:
+    entries = []
+    for number in range(8):
+        stores.add(f"a.t{number}", uuid=f"u{round_number}")
+        entries.append(drop(stores, f"a.t{number}"))
+
+    outcomes = run_together(
+        [partial(dropped.undrop, entry, name(f"a.{entry.name}"), LATER) for entry in entries]
+    )
+
+    assert kinds(outcomes) == {"Pointer": 1, "FilesInUse": 7}
+
+
 def test_namespace_comes_back_with_its_properties(stores: Stores, dropped: DroppedThings) -> None:
     stores.namespaces.create(stores.id, levels("n.m"), {"owner": "anna"}, AUTHOR)
     stores.namespaces.drop(stores.id, levels("n.m"), AUTHOR, recovery=WEEK)
