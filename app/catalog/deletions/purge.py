@@ -14,17 +14,21 @@ from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import names_of, own_folders
 from app.catalog.deletions.absent_stores import check_store_is_there
 from app.catalog.deletions.other_readers import OtherReaders
-from app.catalog.deletions.runner import LEASE_MS, MANY_FAILURES, PlanOutdated, delete_groups, groups_of
+from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.engine.model.ids import Location
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.properties.own_properties import PROTECTED
 from app.engine.retention.reachability import Expired, statistics_of, unreachable_files
 from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing
 from app.fileio.locations import folders_of, place_of
 from app.formats.metadata.names import metadata_folder
+
+MOST_LOOKS = 12
+"""How often a purge looks for its store, in about seven hours: all may be gone on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +87,15 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     except MetadataFileMissing as error:
         if purged is not None:  # An earlier attempt got through everything.
             return _end(catalog, deletion, purged, ())
-        if deletion.attempts >= MANY_FAILURES:
+        if deletion.attempts >= MOST_LOOKS:
             raise InvalidMetadata(f"It is not known what the table had: {error}") from error
         check_store_is_there(catalog, deletion.metadata_location)
         return "done"
     if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):
         # With another uuid it is not the file that was dropped, but one that took its place.
         return "kept"
+    if bool_property(metadata.properties, PROTECTED, default=False):
+        return "kept"  # it was dropped while nobody could read that
     everything = Expired(tuple(metadata.snapshots), tuple(statistics_of(metadata)))
     doomed = unreachable_files(everything, None, CheckedManifests(catalog, None), place_of=place_of)
     if doomed.unreadable:

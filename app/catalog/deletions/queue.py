@@ -11,7 +11,7 @@ from app.catalog.context.server import Server
 from app.catalog.deletions.expired_files import delete_expired_files
 from app.catalog.deletions.marked_orphans import delete_marked_orphans
 from app.catalog.deletions.purge import purge_files
-from app.catalog.deletions.runner import MANY_FAILURES, PlanOutdated
+from app.catalog.deletions.runner import PlanOutdated
 from app.database.deletions.file_deletions import Deletion, FinalState, Kind
 from app.errors import IcetowerError, Unavailable
 
@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 FIRST_RETRY_MS = 30_000
 LONGEST_RETRY_MS = 3_600_000
+MANY_FAILURES = 50
+"""After so many an entry is tried four times a day only. It is not given up: nothing else looks for its files."""
 LAST_RETRY_MS = 6 * LONGEST_RETRY_MS
 _WORK: Mapping[Kind, Callable[[Catalog, Deletion], FinalState | None]] = {
     "purge": purge_files,

@@ -19,8 +19,6 @@ from app.errors import FilesUnavailable, IcetowerError, Unavailable
 log = logging.getLogger(__name__)
 
 LEASE_MS = 10 * 60_000
-MANY_FAILURES = 50
-"""After so many an entry is tried four times a day only. It is not given up: nothing else looks for its files."""
 WORKERS = 8
 _STEPS = {"expire": "expired", "purge": "purged"}
 

@@ -14,8 +14,9 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.orphan_search import OrphanWish, search_orphans
-from app.catalog.deletions.runner import MANY_FAILURES
+from app.catalog.deletions.purge import MOST_LOOKS
 from app.catalog.tables import purge_table
+from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
@@ -140,11 +141,24 @@ def test_a_purge_of_a_table_that_is_away_waits(away: Catalog, store: MemoryFiles
     assert list(store.list_files(Location(AWAY))) == []
 
 
+def test_a_protected_table_that_was_dropped_while_it_was_away_keeps_its_files(
+    away: Catalog, store: MemoryFiles
+) -> None:
+    commit_table(away, DEPARTURES, [], [SetProperties(updates={"icetower.protected": "true"})])
+    files = set(store.list_files(Location(AWAY)))
+
+    with unmounted(store):
+        purge_table(cold(away), DEPARTURES)
+
+    assert work(away) == {"kept": 1}
+    assert set(store.list_files(Location(AWAY))) == files
+
+
 def test_a_purge_in_a_place_that_stays_empty_ends(away: Catalog, store: MemoryFiles) -> None:
     purge_table(away, DEPARTURES)
 
     with unmounted(store):
-        for _ in range(MANY_FAILURES):
+        for _ in range(MOST_LOOKS):
             assert work(away) == {"queued": 1}
 
         assert work(away) == {"failed": 1}

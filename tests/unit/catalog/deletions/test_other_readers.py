@@ -14,8 +14,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
 from app.catalog.deletions.foreign_looks import UnknownReaders
-from app.catalog.deletions.queue import LAST_RETRY_MS
-from app.catalog.deletions.runner import MANY_FAILURES
+from app.catalog.deletions.queue import LAST_RETRY_MS, MANY_FAILURES
 from app.catalog.tables import purge_table
 from app.catalog.upkeep.table_health import table_health
 from app.catalog.upkeep.warehouse_health import waiting_deletions
