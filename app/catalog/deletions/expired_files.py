@@ -6,10 +6,10 @@ import logging
 from collections.abc import Sequence
 
 from app.catalog.commits.files.expiry_records import ExpiryRecord
+from app.catalog.context.absent_stores import check_store_is_there
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
-from app.catalog.deletions.absent_stores import check_store_is_there
 from app.catalog.deletions.orphan_search import path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
@@ -90,7 +90,10 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
 
 
 def _read(catalog: Catalog, pointer: Pointer) -> TableMetadata:
-    """Return the table's metadata, if its file is there: what is kept of it says nothing of the store."""
+    """Return the table's metadata, if its file is there.
+
+    What is kept of it says nothing of the store.
+    """
     try:
         catalog.check_file(TABLES, pointer)
         return catalog.read(TABLES, pointer)

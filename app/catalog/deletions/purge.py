@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from app.catalog.context.absent_stores import check_store_is_there
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import names_of, own_folders
-from app.catalog.deletions.absent_stores import check_store_is_there
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
@@ -95,7 +95,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
         # With another uuid it is not the file that was dropped, but one that took its place.
         return "kept"
     if bool_property(metadata.properties, PROTECTED, default=False):
-        return "kept"  # it was dropped while nobody could read that
+        return "kept"  # the drop could not read that
     everything = Expired(tuple(metadata.snapshots), tuple(statistics_of(metadata)))
     doomed = unreachable_files(everything, None, CheckedManifests(catalog, None), place_of=place_of)
     if doomed.unreadable:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from app.catalog.context.absent_stores import check_store_is_there
 from app.catalog.context.catalog import Catalog
-from app.catalog.deletions.absent_stores import check_store_is_there
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.ids import Location
@@ -87,7 +87,11 @@ class StateFiles:
         return True
 
     def check_gone(self, catalog: Catalog, location: str) -> None:
-        """Check that a file that was not found is gone; raises `FilesUnavailable` if its store is not there."""
+        """Check that a file is gone that was not found.
+
+        Raises:
+            FilesUnavailable: its store is not there.
+        """
         key = catalog.warehouse.id, location.rpartition("/")[0]
         if key not in self._stores:
             check_store_is_there(catalog, location)

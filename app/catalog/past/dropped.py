@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.catalog.context.absent_stores import check_store_is_there
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.listings import Listing, Page, page_of
@@ -110,7 +111,7 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
         NoSuchNamespace: the namespace is not there, and was not to be made.
         UndropRefused: the name is taken, or a table with the same files is there.
         PastIsGone: its metadata file is gone, or another table's is in its place.
-        FilesUnavailable: the store does not answer.
+        FilesUnavailable: the store does not answer, or is not there.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("undrop", *([wanted.namespace] if wanted.namespace else []))
@@ -119,6 +120,7 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
     if entry.pointer is None and new.name is not None:
         raise InvalidRequest(f"{entry} is a namespace: it comes back under the name of a namespace")
     if entry.pointer is not None and not catalog.files.exists(entry.pointer.metadata_location):
+        check_store_is_there(catalog, entry.pointer.metadata_location)
         raise PastIsGone(
             f"{entry} cannot come back: its metadata file has been deleted, as Spark's DROP TABLE … PURGE does "
             f"by itself: {entry.pointer.metadata_location}"

@@ -17,7 +17,7 @@ from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import InvalidRequest, NoSuchNamespace, PurgeRefused
+from app.errors import FilesUnavailable, InvalidRequest, NoSuchNamespace, PurgeRefused
 from app.recoveries import NoSuchDropped, PastIsGone, Protected, UndropRefused
 from tests.builders.catalogs import with_warehouse
 from tests.builders.tables import DEPARTURES, FLIGHTS, append_to, commit_to, load_table, table_in, view_in
@@ -275,6 +275,9 @@ def test_table_whose_metadata_is_gone_can_be_dropped_and_cannot_come_back(catalo
 
     named.drop(catalog, TABLES, DEPARTURES)
 
+    with pytest.raises(FilesUnavailable, match="as if its disk were not mounted"):
+        undrop(catalog, NAMED)
+    catalog.files.write_new(Location(f"{catalog.warehouse.root_location}/another/file"), b"")
     with pytest.raises(PastIsGone, match="has been deleted"):
         undrop(catalog, NAMED)
     assert ids(catalog) == [1]
