@@ -8,11 +8,12 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.places.locations import LOCATION, check_location, location_of_namespace
 from app.catalog.context.protection import check_namespace_unprotected, recovery_of
+from app.database.connections.driver_errors import ConstraintBroken
 from app.database.namespaces import PropertyChanges
 from app.engine.model.identifiers import Namespace, check_namespace
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited
-from app.errors import AmbiguousProperties, InvalidRequest
+from app.errors import AmbiguousProperties, InvalidRequest, NoSuchWarehouse
 
 
 def list_namespaces(catalog: Catalog, parent: Namespace | None, page: Page) -> Listing[Namespace]:
@@ -36,14 +37,23 @@ def create_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping
         InvalidLocation: its `location` is outside the warehouse.
         InvalidRequest: a property that its tables inherit makes no sense.
         NamespaceExists: the name is taken.
+        NoSuchWarehouse: the warehouse is gone since the request came.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("create_namespace", namespace)
     check_namespace(namespace)
     _check_properties(catalog, properties)
-    catalog.namespaces.create(
-        catalog.warehouse.id, namespace, dict(properties), catalog.author(), catalog.caller.claim
-    )
+    here = catalog.warehouse
+    try:
+        catalog.namespaces.create(
+            here.id, namespace, dict(properties), catalog.author(), catalog.caller.claim
+        )
+    except ConstraintBroken as error:
+        found = catalog.server.warehouses.find(here.name)
+        if found is not None and found.id == here.id:
+            raise
+        # Another server has dropped it within the last second.
+        raise NoSuchWarehouse(here.name) from error
 
 
 def load_namespace(catalog: Catalog, namespace: Namespace) -> dict[str, str]:
