@@ -23,7 +23,7 @@ from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.own_properties import PROTECTED
 from app.engine.retention.reachability import Expired, statistics_of, unreachable_files
-from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing
+from app.errors import CorruptMetadata, FilesUnavailable, InvalidMetadata, MetadataFileMissing
 from app.fileio.locations import folders_of, place_of
 from app.formats.metadata.names import metadata_folder
 
@@ -84,12 +84,15 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
         return _look_again(catalog, deletion, purged)
     try:
         metadata = catalog.read_file(TABLES, deletion.metadata_location)
-    except MetadataFileMissing as error:
+    except MetadataFileMissing:
         if purged is not None:  # An earlier attempt got through everything.
             return _end(catalog, deletion, purged, ())
-        if deletion.attempts >= MOST_LOOKS:
-            raise InvalidMetadata(f"It is not known what the table had: {error}") from error
-        check_store_is_there(catalog, deletion.metadata_location)
+        try:
+            check_store_is_there(catalog, deletion.metadata_location)
+        except FilesUnavailable as away:
+            if deletion.attempts < MOST_LOOKS:
+                raise
+            raise InvalidMetadata(str(away)) from away
         return "done"
     if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):
         # With another uuid it is not the file that was dropped, but one that took its place.
