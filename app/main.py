@@ -10,7 +10,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from pathlib import Path
 
 from anyio import to_thread
 from fastapi import FastAPI
@@ -39,6 +38,7 @@ from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_ware
 from app.database.connections.clock import DatabaseClock
 from app.database.connections.database import Database
 from app.database.connections.process_turns import ProcessTurns
+from app.database.connections.sqlite_files import sqlite_file
 from app.database.deletions.file_deletions import FileDeletions
 from app.database.deletions.foreign_places import ForeignPlaces
 from app.database.deletions.metadata_sweeps import MetadataSweeps
@@ -157,9 +157,8 @@ def create_app(
 def open_database(settings: Settings) -> Database:
     """Return the database of these settings, not yet connected; makes a SQLite file's folder."""
     url = settings.database_url.get_secret_value()
-    scheme, _, path = url.partition(":///")
-    if scheme.startswith("sqlite") and path and not path.startswith((":memory:", "file:")):
-        Path(path.partition("?")[0]).parent.mkdir(parents=True, exist_ok=True)
+    if file := sqlite_file(url):
+        file.parent.mkdir(parents=True, exist_ok=True)
     return Database.open(url, pool_size=settings.database_pool_size)
 
 

@@ -87,7 +87,9 @@ def _known_database(url: DatabaseUrl) -> DatabaseUrl:
         raise ValueError("expected a URL that starts with sqlite:/// or postgresql://")
     head, slashes, path = text.partition(":///")
     if text.startswith("sqlite") and slashes and path and not path.startswith(("/", ":memory:", "file:")):
-        return DatabaseUrl(f"{head}:///{Path(path).absolute()}")
+        # In a URL, these two characters of the folder's name would mean something else.
+        folder = str(Path.cwd()).replace("%", "%25").replace("?", "%3F")
+        return DatabaseUrl(f"{head}:///{folder}/{path.removeprefix('./')}")
     return url
 
 

@@ -8,6 +8,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from uuid import uuid4
 
+from app.database.connections.sqlite_files import sqlite_file
 from app.errors import DatabaseUnavailable, InvalidSetting
 
 
@@ -48,15 +49,14 @@ def back_up(url: str, target: Path) -> int:
 
 
 def _path_of(url: str) -> Path:
-    scheme, _, path = url.partition(":///")
-    path = path.partition("?")[0]
-    if not scheme.startswith("sqlite"):
+    if not url.startswith("sqlite"):
         raise InvalidSetting(
             "Only SQLite databases are copied by this command; save a Postgres database with pg_dump"
         )
-    if not path or path.startswith((":memory:", "file:")):
+    file = sqlite_file(url)
+    if file is None:
         raise InvalidSetting("The database is not a file, so there is nothing to copy")
-    return Path(path)
+    return file
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from app.database.connections.sqlite_files import sqlite_file
 from app.errors import InvalidSetting
 
 
@@ -13,10 +12,10 @@ def make_database_folder(url: str) -> None:
     Raises:
         InvalidSetting: it cannot be made.
     """
-    scheme, _, path = url.partition(":///")
-    if not scheme.startswith("sqlite") or not path.startswith("/"):
+    file = sqlite_file(url)
+    if file is None:
         return
-    folder = Path(path.partition("?")[0]).parent
+    folder = file.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

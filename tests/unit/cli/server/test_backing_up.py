@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.unit.cli.conftest import Icetower
+
+
+def test_a_database_is_found_whatever_its_folder_is_called(
+    bare: Icetower, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "50%20?").mkdir()
+    monkeypatch.chdir(folder / "50%20?")
+    assert bare("migrate").status == 0
+
+    assert bare("backup", "copy.db").status == 0
+    assert (folder / "50%20?" / "copy.db").is_file()
 
 
 def test_a_database_is_copied_once(bare: Icetower, folder: Path) -> None:

@@ -82,6 +82,25 @@ def test_a_server_says_where_it_is_answers_logs_and_stops(folder: Path, stop: si
     assert not [line for line in logged if line["level"] != "info"]
 
 
+@pytest.mark.parametrize("name", ["50% off", "per%20cent", "why?"])
+def test_the_database_lies_in_the_working_directory_whatever_that_is_called(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / name).mkdir()
+    monkeypatch.chdir(folder / name)
+
+    with serving() as (_, said):
+        made = httpx.post(
+            f"http://127.0.0.1:{port_in(said)}/v1/namespaces",
+            json={"namespace": ["sales"]},
+            timeout=PATIENCE_SECONDS,
+        )
+
+    assert made.status_code == 200
+    assert (folder / name / ".icetower" / "icetower.db").is_file()
+    assert [entry.name for entry in folder.iterdir()] == [name]
+
+
 @pytest.mark.slow
 def test_several_processes_share_the_port_and_add_up_their_metrics_and_stop_together(folder: Path) -> None:
     with serving("--workers", "2", "--log-level", "warning") as (process, said):
