@@ -52,6 +52,7 @@ VARIABLES_OF_COMMANDS = frozenset({CONFIG_FILE_VARIABLE, "ICETOWER_URI", "ICETOW
 SECRETS_PREFIX = "ICETOWER_SECRET_"
 """Variables with this prefix are secrets of warehouses, which storage settings name as `env:NAME`."""
 
+_A_DAY_S, _A_YEAR_S = 24 * 3600, 366 * 24 * 3600
 _KUBERNETES_VARIABLE = re.compile(r"ICETOWER_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)")
 _KUBERNETES_PORT = re.compile(r"(tcp|udp)://")
 
@@ -66,6 +67,7 @@ class Settings(BaseSettings):
         frozen=True,
         validate_default=True,
         hide_input_in_errors=True,
+        allow_inf_nan=False,
     )
 
     host: Annotated[str, Field(min_length=1)] = Field(
@@ -149,15 +151,19 @@ class Settings(BaseSettings):
         description="Most connections of each process; half of its file descriptors, if that is less.",
     )
     request_head_seconds: float = Field(
-        10.0, gt=0, description="How long the head of a request may take to arrive, from the connection on."
+        10.0,
+        gt=0,
+        le=_A_DAY_S,
+        description="How long the head of a request may take to arrive, from the connection on.",
     )
     request_body_seconds: float = Field(
         30.0,
         gt=0,
+        le=_A_DAY_S,
         description="How long a body may take to arrive, or an answer to be read, and a second more for each 64 KiB.",
     )
     idle_connection_seconds: float = Field(
-        75.0, gt=0, description="How long a connection stays open without another request."
+        75.0, gt=0, le=_A_DAY_S, description="How long a connection stays open without another request."
     )
     metadata_cache_bytes: int = Field(
         256 * 1024 * 1024, ge=0, description="Memory that each process spends on metadata files read before."
@@ -166,10 +172,16 @@ class Settings(BaseSettings):
         MAX_FILE_BYTES, ge=1024, description="Largest file of metadata that is read or written, unpacked."
     )
     store_answer_seconds: float = Field(
-        ANSWER_SECONDS, gt=0, description="How long an object store may take; a second more for each MiB."
+        ANSWER_SECONDS,
+        gt=0,
+        le=_A_DAY_S,
+        description="How long an object store may take; a second more for each MiB.",
     )
     metadata_recheck_seconds: float = Field(
-        30.0, ge=0, description="How long a file cached from an object store is served before asking for it."
+        30.0,
+        ge=0,
+        le=_A_YEAR_S,
+        description="How long a file cached from an object store is served before asking for it.",
     )
     manifest_cache_bytes: int = Field(
         256 * 1024 * 1024,
@@ -209,12 +221,15 @@ class Settings(BaseSettings):
     file_deletion_interval_seconds: float = Field(
         5.0,
         gt=0,
+        le=_A_DAY_S,
         description="How often a process looks for files of purged tables and expired snapshots to delete.",
     )
     expired_file_grace_seconds: float = Field(
-        3600.0, ge=0, le=366 * 24 * 3600, description="How long files of expired snapshots stay for queries."
+        3600.0, ge=0, le=_A_YEAR_S, description="How long files of expired snapshots stay for queries."
     )
-    orphan_age_hours: float = Field(24.0, ge=0, description="When files no commit landed go; 0: never.")
+    orphan_age_hours: float = Field(
+        24.0, ge=0, le=366 * 24, description="When files no commit landed go; 0: never."
+    )
     orphan_grace_hours: float = Field(
         24.0, ge=0, le=366 * 24, description="How long files stay that were marked as orphans."
     )
@@ -227,7 +242,7 @@ class Settings(BaseSettings):
     )
     pointer_exports_kept: int = Field(48, ge=1, le=10_000, description="How many of these exports stay.")
     history_days: int = Field(
-        90, ge=0, description="How long old events of tables, and receipts, stay; 0: for ever."
+        90, ge=0, le=36_600, description="How long old events of tables, and receipts, stay; 0: for ever."
     )
     scan_page_files: int = Field(
         5_000,
@@ -248,7 +263,10 @@ class Settings(BaseSettings):
         description="From which figures on a table needs upkeep, as JSON; docs/health.md has the names and defaults.",
     )
     shutdown_grace_seconds: int = Field(
-        30, ge=0, description="How long running requests may take to finish when the server is asked to stop."
+        30,
+        ge=0,
+        le=_A_DAY_S,
+        description="How long running requests may take to finish when the server is asked to stop.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severe log lines that are written."

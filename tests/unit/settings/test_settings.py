@@ -269,6 +269,20 @@ def test_no_secret_is_in_the_printed_settings_or_in_the_effective_ones() -> None
     assert loaded.settings.default_warehouse_storage == SecretProperties({"s3.secret-access-key": "hunter2"})
 
 
+@pytest.mark.parametrize(
+    "name",
+    [name for name in Settings.model_fields if name.endswith(("_seconds", "_minutes", "_hours", "_days"))],
+)
+@pytest.mark.parametrize("value", ["inf", "nan", "1e300", "99999999999"])
+def test_no_time_is_longer_than_what_waits_for_it_can_wait(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"ICETOWER_{name.upper()}", value)
+
+    with pytest.raises(InvalidSetting, match=rf"^Invalid setting {name} \(ICETOWER_{name.upper()}\): "):
+        load_settings()
+
+
 def test_every_setting_is_described_and_listed() -> None:
     listed = effective_settings(load_settings({"port": 9}))
 
