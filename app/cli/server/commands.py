@@ -24,7 +24,8 @@ DatabaseUrl = Annotated[
     str | None,
     optional(
         "--database-url",
-        help="sqlite:///<path> or postgresql://<user>@<host>/<database>. "
+        # What is in angle brackets outside of code is HTML to Markdown, and not shown.
+        help="`sqlite:///<path>` or `postgresql://<user>@<host>/<database>`. "
         "Give passwords in ICETOWER_DATABASE_URL.",
     ),
 ]

@@ -44,6 +44,10 @@ def test_every_command_explains_itself(bare: Icetower, command: tuple[str, ...])
     assert "For example:" in explained.out
 
 
+def test_help_shows_what_stands_in_angle_brackets(bare: Icetower) -> None:
+    assert "sqlite:///<path>" in bare("serve", "--help").out
+
+
 def test_the_page_about_the_command_line_names_every_command() -> None:
     page = COMMAND_LINE_PAGE.read_text(encoding="utf-8")
     rows = [
