@@ -22,6 +22,8 @@ def run_migration(
     """Bring the database up or down to a revision and print the revisions before and after."""
     if not revision:
         raise InvalidSetting("Invalid --to: it is empty; give a revision, such as 0001 or head")
+    if is_down and revision == "head":
+        raise InvalidSetting("--down needs --to: a revision, such as 0001, or base")
     settings = load_settings(flags, config_file).settings
     url = settings.database_url.get_secret_value()
     make_database_folder(url)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app.database.connections.database import Database
 from app.database.connections.dialects import unhurried
-from app.database.schema.revisions import MIGRATIONS
+from app.database.schema.revisions import MIGRATIONS, check_known_revision
 from app.errors import DatabaseBehind
 
 # Alembic hands its context to `env.py` in a global variable.
@@ -36,6 +36,7 @@ def downgrade(database: Database, revision: str) -> None:
 
 
 def _run(database: Database, run: Callable[[Config, str], None], revision: str) -> None:
+    check_known_revision(database)
     try:
         with _alembic_is_free:
             database.write(lambda connection: _run_on(connection, run, revision))

@@ -36,17 +36,27 @@ def check_revision(database: Database) -> None:
         DatabaseBehind: the revision found is not the known one.
         DatabaseUnavailable: the database does not answer.
     """
-    found, known = found_revision(database), known_revision()
-    if found == known:
-        return
-    if found is None or found in _known_revisions():
+    found, known = check_known_revision(database), known_revision()
+    if found != known:
         raise DatabaseBehind(
             f"The database is at revision {found or 'none'}, expected {known}; run `icetower migrate`"
         )
-    raise DatabaseBehind(
-        f"The database is at revision {found}, which this build does not know; it knows up to {known}. "
-        "Run a newer build of Icetower"
-    )
+
+
+def check_known_revision(database: Database) -> str | None:
+    """Return the revision of the database, None if it has none; one of a newer build is refused.
+
+    Raises:
+        DatabaseBehind: this build does not know the revision.
+        DatabaseUnavailable: the database does not answer.
+    """
+    found = found_revision(database)
+    if found is not None and found not in _known_revisions():
+        raise DatabaseBehind(
+            f"The database is at revision {found}, which this build does not know; it knows up to {known_revision()}. "
+            "Run a newer build of Icetower"
+        )
+    return found
 
 
 def _known_revisions() -> set[str]:

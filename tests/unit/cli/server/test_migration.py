@@ -58,12 +58,22 @@ def test_a_database_of_a_newer_build_is_told_in_one_line(bare: Icetower, folder:
     with closing(sqlite3.connect(folder / ".icetower" / "icetower.db")) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
 
-    for command in (["migrate"], ["serve", "--port", "0"]):
+    for command in (["migrate"], ["migrate", "--down", "--to", "base"], ["serve", "--port", "0"]):
         failed = bare(*command)
 
         assert (failed.status, failed.out) == (1, "")
-        assert "9999" in failed.err
+        assert failed.err.startswith(
+            "Error: The database is at revision 9999, which this build does not know;"
+        )
+        assert failed.err.endswith("Run a newer build of Icetower\n")
         assert failed.err.count("\n") == 1
+
+
+def test_down_wants_a_revision(bare: Icetower) -> None:
+    refused = bare("migrate", "--down")
+
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err == "Error: --down needs --to: a revision, such as 0001, or base\n"
 
 
 def test_another_database_may_be_named(bare: Icetower, folder: Path) -> None:
