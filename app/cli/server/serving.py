@@ -66,7 +66,7 @@ def serve(settings: Settings, listeners: Listeners, cpus: Cpus | None) -> None:
     logging.getLogger().addHandler(_Flushing())
     if HAS_FORKS:
         share_memory()
-    Multiprocess(config, sockets=listeners.sockets).run()
+    _Processes(config, sockets=listeners.sockets).run()
 
 
 def application(settings: Settings, cpus: Cpus | None) -> object:
@@ -94,6 +94,16 @@ def _log_from(settings: Settings) -> None:
     configure_logging(settings.log_level)
     # The first log lines of a migration are of no use; a started server shows that migrations are done.
     logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+class _Processes(Multiprocess):
+    """Server processes of which none listens any more once they are asked to stop."""
+
+    def terminate_all(self) -> None:
+        # As long as this process holds the port, connections are made that nobody answers.
+        for listener in self.sockets:
+            listener.close()
+        super().terminate_all()
 
 
 class _Flushing(logging.Handler):

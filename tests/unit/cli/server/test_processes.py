@@ -126,6 +126,28 @@ def test_several_processes_share_the_port_and_add_up_their_metrics_and_stop_toge
 
 
 @pytest.mark.slow
+def test_processes_that_stop_take_no_connection_while_a_request_runs(folder: Path) -> None:
+    with serving("--workers", "2") as (process, said), ExitStack() as stack:
+        address = ("127.0.0.1", port_in(said))
+        assert httpx.get(f"http://127.0.0.1:{address[1]}/health", timeout=PATIENCE_SECONDS).is_success
+        running = stack.enter_context(socket.create_connection(address))
+        running.sendall(
+            b"POST /v1/namespaces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b'Content-Length: 24\r\nExpect: 100-continue\r\n\r\n{"namespace": '
+        )
+        assert running.recv(100).startswith(b"HTTP/1.1 100")
+        process.send_signal(signal.SIGTERM)
+        with pytest.raises(ConnectionRefusedError):
+            while process.poll() is None:
+                socket.create_connection(address).close()
+        running.sendall(b'["sales"]}')
+        answer = running.recv(100)
+
+        assert answer.startswith(b"HTTP/1.1 200")
+        assert process.wait(PATIENCE_SECONDS) == 0
+
+
+@pytest.mark.slow
 def test_processes_do_not_outlive_the_one_that_watches_over_them(folder: Path) -> None:
     with serving("--workers", "2") as (process, said):
         assert httpx.get(f"http://127.0.0.1:{port_in(said)}/health", timeout=PATIENCE_SECONDS).is_success
