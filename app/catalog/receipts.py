@@ -100,7 +100,7 @@ def list_receipts(
         catalog, read, is_wanted, lambda receipt: job is None and receipt.outcome is Outcome.LANDED
     )
     if not found:
-        word = {"idempotency-key": "Idempotency-Key", "request-id": "request id", "job": "job"}[name]
+        word = {"idempotency-key": "Idempotency-Key", "request-id": "X-Request-Id", "job": "job"}[name]
         if not catalog.has_rows:
             raise _unknown(f"commit with {word} {value!r}")
         raise NoSuchCommit(

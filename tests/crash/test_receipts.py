@@ -44,7 +44,9 @@ def test_client_of_a_killed_server_finds_out(server: CrashingServer, step: str, 
     assert ("mark-1" in loaded["metadata"]["properties"]) is lands
     if not lands:
         assert by_key["error"]["message"].startswith("No commit with Idempotency-Key 'mine' has landed")
-        assert by_request["error"]["message"].startswith("No commit with request id 'my-request' has landed")
+        assert by_request["error"]["message"].startswith(
+            "No commit with X-Request-Id 'my-request' has landed"
+        )
         assert client.http.post(TABLE, json=BODY, headers=HEADERS).status_code == 200
         by_key, by_request = receipts(client)
         loaded = client.load("t")

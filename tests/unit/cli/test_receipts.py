@@ -45,7 +45,7 @@ def test_what_is_not_known_is_a_refusal(icetower: Icetower) -> None:
 
     assert unknown.status == 1
     assert unknown.err == (
-        "Error: No commit with request id 'none' has landed, and no server is known to be at work on one\n"
+        "Error: No commit with X-Request-Id 'none' has landed, and no server is known to be at work on one\n"
     )
 
 

@@ -277,7 +277,7 @@ def test_changes_of_warehouses_have_receipts(api: httpx.Client, ns: str, tmp_pat
             (
                 404,
                 "NoSuchCommitException",
-                "No commit with request id 'none' has landed, and no server is known to be at work on one",
+                "No commit with X-Request-Id 'none' has landed, and no server is known to be at work on one",
             ),
         ),
         (
