@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+from app.cli.server.database_failures import naming_database
 from app.cli.server.database_folder import make_database_folder
 from app.cli.terminal.output import print_json, print_line
 from app.database.connections.database import Database
@@ -27,7 +28,7 @@ def run_migration(
     settings = load_settings(flags, config_file).settings
     url = settings.database_url.get_secret_value()
     make_database_folder(url)
-    with closing(Database.open(url, pool_size=1)) as database:
+    with naming_database(url), closing(Database.open(url, pool_size=1)) as database:
         before = found_revision(database)
         if is_down:
             downgrade(database, revision)

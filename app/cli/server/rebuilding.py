@@ -21,6 +21,7 @@ from app.catalog.rebuild.carrying_out import RebuildOutcome, carry_out
 from app.catalog.rebuild.planning import Action, RebuildItem, RebuildPlan, RebuildWish, plan_rebuild
 from app.catalog.rebuild.warehouse_settings import MissingSettings
 from app.catalog.warehouses import create_warehouse
+from app.cli.server.database_failures import naming_database
 from app.cli.server.database_folder import make_database_folder
 from app.cli.terminal.arguments import namespace_from, properties_from
 from app.cli.terminal.output import confirm_or_stop, counted, print_line, print_table, remark, warn
@@ -67,7 +68,10 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
     """Show what a rebuild would do; ask, do it, and show what became of it."""
     settings = load_settings(flags, config_file).settings
     make_database_folder(settings.database_url.get_secret_value())
-    with closing(open_database(settings)) as database:
+    with (
+        naming_database(settings.database_url.get_secret_value()),
+        closing(open_database(settings)) as database,
+    ):
         server = build_server(settings, database)
         prepare(settings, database, server)
         with _chosen_warehouse(server, options, settings.default_warehouse) as warehouse:

@@ -16,9 +16,11 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from app.cli.server.cpus import Cpus
+from app.cli.server.database_failures import naming_database
 from app.cli.server.forks import HAS_FORKS, in_a_child, share_memory, stop_without
 from app.cli.server.http_protocol import protocol_for
 from app.cli.server.listeners import Listeners
+from app.errors import InvalidLocation, InvalidName, InvalidSetting
 from app.main import build_server, create_app, open_database, prepare
 from app.settings import Settings
 from app.telemetry import configure_logging, log_lines
@@ -86,8 +88,16 @@ def application(settings: Settings, cpus: Cpus | None) -> object:
 
 
 def _prepare(settings: Settings) -> None:
-    with closing(open_database(settings)) as database:
-        prepare(settings, database, build_server(settings, database))
+    with (
+        naming_database(settings.database_url.get_secret_value()),
+        closing(open_database(settings)) as database,
+    ):
+        try:
+            prepare(settings, database, build_server(settings, database))
+        except InvalidName as error:
+            raise InvalidSetting(f"Invalid setting default_warehouse: {error}") from error
+        except InvalidLocation as error:
+            raise InvalidSetting(f"Invalid setting default_warehouse_location: {error}") from error
 
 
 def _log_from(settings: Settings) -> None:

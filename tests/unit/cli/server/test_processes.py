@@ -63,6 +63,11 @@ def ended(process: subprocess.Popen[str], with_signal: signal.Signals) -> tuple[
     return process.returncode, out.splitlines(), err
 
 
+def connect_until_the_end(process: subprocess.Popen[str], address: tuple[str, int]) -> None:
+    while process.poll() is None:
+        socket.create_connection(address).close()
+
+
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_says_where_it_is_answers_logs_and_stops(folder: Path, stop: signal.Signals) -> None:
     with serving() as (process, said):
@@ -138,8 +143,7 @@ def test_processes_that_stop_take_no_connection_while_a_request_runs(folder: Pat
         assert running.recv(100).startswith(b"HTTP/1.1 100")
         process.send_signal(signal.SIGTERM)
         with pytest.raises(ConnectionRefusedError):
-            while process.poll() is None:
-                socket.create_connection(address).close()
+            connect_until_the_end(process, address)
         running.sendall(b'["sales"]}')
         answer = running.recv(100)
 
@@ -174,7 +178,9 @@ def test_a_database_that_does_not_answer_is_told_in_one_line(folder: Path) -> No
 
     assert status == 1
     assert len(said) == 1
-    assert said[0].startswith("Error: ")
+    assert said[0].startswith("Error: The database does not answer as it should: ")
+    assert "postgresql://u:********@127.0.0.1:1/d: " in said[0]
+    assert "Connection refused" in said[0]
 
 
 def test_a_port_in_use_is_told_in_one_line(bare: Icetower) -> None:
@@ -199,6 +205,21 @@ def test_a_setting_that_makes_no_sense_is_wrong_usage(bare: Icetower) -> None:
 
     assert refused.status == 2
     assert refused.err.startswith("Error: Invalid setting workers (--workers): ")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("default_warehouse", "a/b"), ("default_warehouse_location", "ftp://lake")]
+)
+def test_a_default_warehouse_that_cannot_be_is_wrong_usage(
+    folder: Path, setting: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"ICETOWER_{setting.upper()}", value)
+
+    with serving("--workers", "2") as (process, said):
+        status = process.wait(PATIENCE_SECONDS)
+
+    assert status == 2
+    assert said[0].startswith(f"Error: Invalid setting {setting}: ")
 
 
 def test_the_management_api_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
