@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -12,6 +13,8 @@ from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse
 from app.cli.terminal.output import moment_text, print_facts, print_json, print_table, remark, show_live
+from app.client.catalog import RemoteCatalog
+from app.client.http.failures import AnswerLost, CatalogUnreachable
 from app.client.request_parts import JsonObject
 
 COLUMNS: dict[str, Callable[[JsonObject], object]] = {
@@ -66,7 +69,17 @@ def show_tower(
             else:
                 remark("No commits yet.")
         else:
-            show_live(_HEADINGS, lambda: _rows(catalog.tower.busiest(most)), every)
+            # The first look fails like any command. Later the server may go away and come back.
+            looks = chain([_rows(catalog.tower.busiest(most))], _further_looks(catalog, most))
+            show_live(_HEADINGS, lambda: next(looks), every)
+
+
+def _further_looks(catalog: RemoteCatalog, most: int) -> Iterator[list[list[object]]]:
+    while True:
+        try:
+            yield _rows(catalog.tower.busiest(most))
+        except (AnswerLost, CatalogUnreachable):
+            yield [["no answer", *("" for _ in COLUMNS)]]
 
 
 def _show_table(found: JsonObject, *, as_json: bool) -> None:

@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from app.client.http.failures import CatalogUnreachable
+from app.client.request_parts import JsonObject
+from app.client.tower import TowerCalls
 from tests.unit.cli.conftest import Icetower
 
 
@@ -50,6 +53,30 @@ def test_at_a_terminal_it_goes_on_until_it_is_stopped(
     # The first picture is drawn again at the end.
     assert terminal.getvalue().count("rebased") >= 3
     assert table in terminal.getvalue()
+
+
+def test_a_server_that_goes_away_may_come_back(
+    icetower: Icetower, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr("app.cli.terminal.output.sleep", terminal.pause)
+    asked, looks = TowerCalls.busiest, iter(range(9))
+
+    def busiest(self: TowerCalls, most: int) -> JsonObject:
+        if next(looks) == 1:
+            raise CatalogUnreachable("http://127.0.0.1:8181", "Connection refused")
+        return asked(self, most)
+
+    monkeypatch.setattr(TowerCalls, "busiest", busiest)
+
+    left = icetower("tower", "--tables", "200")
+
+    assert (left.status, terminal.rounds) == (0, 3)
+    before, after = terminal.getvalue().split("no answer")
+    assert table in before
+    assert table in after
 
 
 def test_numbers_that_make_no_sense_are_wrong_usage(icetower: Icetower) -> None:
