@@ -21,6 +21,8 @@ def print_settings(config_file: Path | None, *, as_json: bool) -> None:
 def _written(value: object) -> str:
     if isinstance(value, dict):
         return "\n".join(f"{key} = {inner}" for key, inner in value.items()) or "–"
+    if value is None:
+        return "–"
     if isinstance(value, tuple):
         return "\n".join(str(inner) for inner in value) or "–"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -23,12 +23,12 @@ class Listeners:
     """
 
     def __init__(self, host: str, port: int, management: str) -> None:
-        self.sockets = [_listen(host, port)]
+        self.sockets = [_listen(host, port, "--port")]
         self.port: int = self.sockets[0].getsockname()[1]
         self.management = management
         if management not in {ON, OFF}:
             try:
-                manager = _listen(*host_and_port(management))
+                manager = _listen(*host_and_port(management), "the setting management")
             except typer.Exit:
                 self.close()
                 raise
@@ -41,7 +41,7 @@ class Listeners:
             listener.close()
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, name: str) -> socket.socket:
     """Open the port first, so that a port in use gives an error of one line."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -56,15 +56,15 @@ def _listen(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except OSError as error:
-        print_failure(_why_not_listening(host, port, error))
+        print_failure(_why_not_listening(host, port, name, error))
         raise typer.Exit(1) from error
     listener.set_inheritable(True)
     return listener
 
 
-def _why_not_listening(host: str, port: int, error: OSError) -> str:
+def _why_not_listening(host: str, port: int, name: str, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} of {host} is in use by another process. Choose another one: icetower serve --port <port>"
+        return f"Port {port} of {host} is in use by another process. Choose another one for {name}"
     if error.errno == errno.EACCES:
-        return f"Port {port} may only be used by an administrator. Choose one above 1023: --port <port>"
+        return f"Port {port} may only be used by an administrator. Choose one above 1023 for {name}"
     return f"Cannot listen on {host} port {port}: {error.strerror or error}"

@@ -11,6 +11,7 @@ from dotenv import dotenv_values
 from app.client.catalog import RemoteCatalog
 from app.client.http.http_calls import HttpCalls, shown_uri
 from app.client.warehouses import WarehouseCalls
+from app.errors import InvalidSetting
 
 DEFAULT_URI = "http://127.0.0.1:8181"
 
@@ -51,4 +52,7 @@ def place_name(uri: str, warehouse: str | None) -> str:
 
 def _from_dotenv(variable: str) -> str | None:
     # The server reads .env, so a user who writes the client's variables there expects them to be read too.
-    return dotenv_values(".env").get(variable) if Path(".env").is_file() else None
+    try:
+        return dotenv_values(".env").get(variable) if Path(".env").is_file() else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSetting(f"Cannot read .env: {error}") from error

@@ -67,16 +67,20 @@ def _parse(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
-        raise InvalidSetting("The database URL is not a URL") from error
+        raise InvalidSetting(
+            "Invalid setting database_url: it is not a URL such as postgresql://user:password@host:5432/name"
+        ) from error
     if url.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
         is_in_memory = ":memory:" in (url.database or ":memory:") or url.query.get("mode") == "memory"
         if is_in_memory:
-            raise InvalidSetting("An in-memory SQLite database would lose every table: name a file")
+            raise InvalidSetting(
+                "Invalid setting database_url: SQLite in memory would lose every table: name a file, as in sqlite:///icetower.db"
+            )
         return url.set(drivername="sqlite+pysqlite")
     raise InvalidSetting(
-        f"The database URL begins with {url.drivername!r}, expected 'sqlite' or 'postgresql'"
+        f"Invalid setting database_url: it begins with {url.drivername!r}, expected 'sqlite' or 'postgresql'"
     )
 
 

@@ -131,6 +131,15 @@ def test_a_servers_failure_is_told_with_its_message(bare: Icetower) -> None:
     assert (failed.status, failed.err) == (1, "Error: Something broke, request 17\n")
 
 
+def test_a_dotenv_that_is_not_text_is_wrong_usage(bare: Icetower, folder: Path) -> None:
+    (folder / ".env").write_bytes(b"ICETOWER_URI=\xff\n")
+
+    refused = bare("namespace", "list")
+
+    assert refused.status == 2
+    assert refused.err.startswith("Error: Cannot read .env: ")
+
+
 def test_the_server_may_be_named_in_dotenv(bare: Icetower, folder: Path, server_url: str) -> None:
     (folder / ".env").write_text(f"ICETOWER_URI={server_url}\nICETOWER_WAREHOUSE=nowhere\n")
 

@@ -144,6 +144,7 @@ def test_variables_that_kubernetes_makes_for_a_service_called_icetower_are_passe
         ("ICETOWER_DEFAULT_WAREHOUSE_STORAGE", '["hunter2"]', "expected names and values"),
         ("ICETOWER_ALLOWED_LOCATIONS", "[1", "expected a comma-separated list or a JSON array"),
         ("ICETOWER_DEFAULT_WAREHOUSE_LOCATION", " ", "expected a folder or a URI"),
+        ("ICETOWER_ALLOWED_HOSTS", "cafe:80", "expected a host name such as catalog.example.com"),
     ],
 )
 def test_a_value_that_makes_no_sense_is_refused_without_showing_it(

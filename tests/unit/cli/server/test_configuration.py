@@ -22,6 +22,7 @@ def test_every_setting_is_shown_with_its_source(bare: Icetower, monkeypatch: pyt
     assert as_json["host"] == {"value": "127.0.0.1", "source": "default"}
     assert as_json["allowed_locations"]["value"] == ["s3://a", "s3://b"]
     assert all(name in for_people for name in Settings.model_fields)
+    assert "None" not in for_people
 
 
 def test_secrets_are_masked(bare: Icetower, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

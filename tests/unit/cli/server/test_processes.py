@@ -193,6 +193,16 @@ def test_a_port_in_use_is_told_in_one_line(bare: Icetower) -> None:
     assert failed.err.count("\n") == 1
 
 
+def test_a_port_of_the_management_in_use_is_one_of_that_setting(
+    bare: Icetower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setenv("ICETOWER_MANAGEMENT", f"127.0.0.1:{taken.getsockname()[1]}")
+        failed = bare("serve", "--port", "0")
+
+    assert failed.err.endswith("in use by another process. Choose another one for the setting management\n")
+
+
 def test_a_host_that_there_is_not_is_told_in_one_line(bare: Icetower) -> None:
     failed = bare("serve", "--host", "no.such.host.invalid")
 
