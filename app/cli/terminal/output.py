@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import accumulate
 from time import sleep
 from typing import IO
 
@@ -20,6 +21,8 @@ from rich.progress import Progress as ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+NAME_WIDTH = 12
+"""Long names are folded so far, if the columns beside them need the room."""
 WIDTH_OF_A_PIPE = 1000
 """A pipe or file has no edge, so no name is cut or folded there."""
 
@@ -41,14 +44,26 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def show_live(columns: Sequence[str], rows: Callable[[], Iterable[Sequence[object]]], pause_s: float) -> None:
-    """Show rows under their column names, asked for anew after each pause, until Ctrl+C."""
-    with (
-        suppress(KeyboardInterrupt),
-        Live(_table(columns, rows()), console=_console(sys.stdout), auto_refresh=False) as live,
-    ):
+    """Show rows under their column names, asked for anew after each pause, until Ctrl+C.
+
+    The last columns are left out where a terminal is too narrow for them.
+    """
+    console = _console(sys.stdout)
+
+    def look() -> Table:
+        shown = _room_for(columns, console.width)
+        return _table(columns[:shown], [row[:shown] for row in rows()])
+
+    with suppress(KeyboardInterrupt), Live(look(), console=console, auto_refresh=False) as live:
         while True:
             sleep(pause_s)
-            live.update(_table(columns, rows()), refresh=True)
+            live.update(look(), refresh=True)
+
+
+def _room_for(columns: Sequence[str], width: int) -> int:
+    """Return how many columns have room: the first with its names folded, the others with whole words."""
+    widths = accumulate((3 + max(map(len, column.split())) for column in columns[1:]), initial=NAME_WIDTH)
+    return max(1, sum(taken <= width for taken in widths))
 
 
 class Progress:

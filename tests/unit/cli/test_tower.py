@@ -55,6 +55,23 @@ def test_at_a_terminal_it_goes_on_until_it_is_stopped(
     assert table in terminal.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("width", "last", "missing"), [(40, "queue", "held"), (80, "rebased", ""), (12, "table", "landed")]
+)
+def test_a_narrow_terminal_shows_fewer_columns_with_whole_words(
+    icetower: Icetower, table: str, width: int, last: str, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr("app.cli.terminal.output.sleep", terminal.pause)
+
+    icetower("tower")
+
+    assert last in terminal.getvalue()
+    assert not missing or missing not in terminal.getvalue()
+
+
 def test_a_server_that_goes_away_may_come_back(
     icetower: Icetower, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
