@@ -117,7 +117,7 @@ class FolderSource:
         *outer, name = inside.split("/") if inside else [self.name.rsplit("/", 1)[-1]]
         within = [] if self._within is None else [*self._within.levels]
         if not within and not outer:
-            raise SourceFailed(f"{place} has no namespace: name one")
+            raise SourceFailed(f"{place} has no namespace: name one with --namespace")
         return TableIdentifier(Namespace((*within, *outer)), name)
 
     def _kind(self, identifier: TableIdentifier) -> EntryKind:
