@@ -38,7 +38,7 @@ from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_ware
 from app.database.connections.clock import DatabaseClock
 from app.database.connections.database import Database
 from app.database.connections.process_turns import ProcessTurns
-from app.database.connections.sqlite_files import sqlite_file
+from app.database.connections.sqlite_files import make_database_folder
 from app.database.deletions.file_deletions import FileDeletions
 from app.database.deletions.foreign_places import ForeignPlaces
 from app.database.deletions.metadata_sweeps import MetadataSweeps
@@ -157,8 +157,7 @@ def create_app(
 def open_database(settings: Settings) -> Database:
     """Return the database of these settings, not yet connected; makes a SQLite file's folder."""
     url = settings.database_url.get_secret_value()
-    if file := sqlite_file(url):
-        file.parent.mkdir(parents=True, exist_ok=True)
+    make_database_folder(url)
     return Database.open(url, pool_size=settings.database_pool_size)
 
 

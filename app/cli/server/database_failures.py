@@ -1,4 +1,4 @@
-"""Which database does not answer, and what its driver says: for the terminal, where nobody else reads along."""
+"""Which database does not answer, and what its driver says: for the terminal only."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from app.cli.server.database_failures import naming_database
-from app.cli.server.database_folder import make_database_folder
 from app.cli.terminal.output import print_json, print_line
 from app.database.connections.database import Database
+from app.database.connections.sqlite_files import make_database_folder
 from app.database.schema.migrations import downgrade, migrate
 from app.database.schema.revisions import found_revision
 from app.errors import InvalidSetting

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 
 from app.api.entrance.addresses import ON, is_loopback
 from app.cli.server.cpus import Cpus
-from app.cli.server.database_folder import make_database_folder
 from app.cli.server.listeners import Listeners
 from app.cli.terminal.output import remark, warn
 from app.setting_types import mask_url_password
@@ -24,7 +23,6 @@ def run_server(flags: Mapping[str, object], config_file: Path | None) -> None:
     """Run the server until SIGINT or SIGTERM stops it."""
     settings = load_settings(flags, config_file).settings
     cpus = Cpus(settings.workers) if settings.pin_workers else None
-    make_database_folder(settings.database_url.get_secret_value())
     with (
         closing(Listeners(settings.host, settings.port, settings.management)) as listeners,
         _metrics_folder(settings.workers),

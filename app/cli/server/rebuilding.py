@@ -22,7 +22,6 @@ from app.catalog.rebuild.planning import Action, RebuildItem, RebuildPlan, Rebui
 from app.catalog.rebuild.warehouse_settings import MissingSettings
 from app.catalog.warehouses import create_warehouse
 from app.cli.server.database_failures import naming_database
-from app.cli.server.database_folder import make_database_folder
 from app.cli.terminal.arguments import namespace_from, properties_from
 from app.cli.terminal.output import confirm_or_stop, counted, print_line, print_table, remark, warn
 from app.database.warehouses import Layout, Warehouse
@@ -67,7 +66,6 @@ class RebuildOptions:
 def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: RebuildOptions) -> None:
     """Show what a rebuild would do; ask, do it, and show what became of it."""
     settings = load_settings(flags, config_file).settings
-    make_database_folder(settings.database_url.get_secret_value())
     with (
         naming_database(settings.database_url.get_secret_value()),
         closing(open_database(settings)) as database,

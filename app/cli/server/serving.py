@@ -110,7 +110,7 @@ class _Processes(Multiprocess):
     """Server processes of which none listens any more once they are asked to stop."""
 
     def terminate_all(self) -> None:
-        # As long as this process holds the port, connections are made that nobody answers.
+        # As long as this process holds the port, clients connect and wait, though no process accepts them.
         for listener in self.sockets:
             listener.close()
         super().terminate_all()

@@ -61,7 +61,7 @@ def show_live(columns: Sequence[str], rows: Callable[[], Iterable[Sequence[objec
 
 
 def _room_for(columns: Sequence[str], width: int) -> int:
-    """Return how many columns have room: the first with its names folded, the others with whole words."""
+    """Return for how many columns there is room, so that no word of a heading is folded."""
     widths = accumulate((3 + max(map(len, column.split())) for column in columns[1:]), initial=NAME_WIDTH)
     return max(1, sum(taken <= width for taken in widths))
 

@@ -1,9 +1,11 @@
-"""Where the file of a SQLite database lies."""
+"""Where the file of a SQLite database lies, and its folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from urllib.parse import unquote
+
+from app.errors import InvalidSetting
 
 
 def sqlite_file(url: str) -> Path | None:
@@ -16,3 +18,20 @@ def sqlite_file(url: str) -> Path | None:
     if not scheme.startswith("sqlite") or not path or path.startswith((":memory:", "file:")):
         return None
     return Path(path)
+
+
+def make_database_folder(url: str) -> None:
+    """Make the folder of a SQLite database; other databases have none.
+
+    Raises:
+        InvalidSetting: it cannot be made.
+    """
+    file = sqlite_file(url)
+    if file is None:
+        return
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidSetting(
+            f"Cannot make the folder {file.parent} for the database: {error.strerror}"
+        ) from error

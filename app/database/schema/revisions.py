@@ -44,7 +44,7 @@ def check_revision(database: Database) -> None:
 
 
 def check_known_revision(database: Database) -> str | None:
-    """Return the revision of the database, None if it has none; one of a newer build is refused.
+    """Return the database's revision, or None; one that this build does not know is refused.
 
     Raises:
         DatabaseBehind: this build does not know the revision.
