@@ -77,6 +77,7 @@ def test_a_server_that_goes_away_may_come_back(
 ) -> None:
     terminal = Terminal()
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("LINES", "1000")
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setattr("app.cli.terminal.output.sleep", terminal.pause)
     asked, looks = TowerCalls.busiest, iter(range(9))
