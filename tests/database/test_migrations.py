@@ -190,9 +190,9 @@ def test_a_newer_database_is_left_alone(database: Database) -> None:
 
     with pytest.raises(DatabaseBehind, match="at revision newer, which this build does not know"):
         check_revision(database)
-    with pytest.raises(DatabaseBehind, match="Cannot migrate"):
+    with pytest.raises(DatabaseBehind, match="Run a newer build of Icetower"):
         migrate(database)
-    with pytest.raises(DatabaseBehind, match="Cannot migrate"):
+    with pytest.raises(DatabaseBehind, match="Run a newer build of Icetower"):
         downgrade(database, "base")
 
     assert found_revision(database) == "newer"
