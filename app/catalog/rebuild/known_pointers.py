@@ -83,6 +83,8 @@ class Known:
     """What can come back as the export says, and the database has not; earliest drop first."""
     noted: tuple[ExportedDrop, ...] = ()
     """What can come back as the database says."""
+    waiting_purges: int = 0
+    """Of how many of these the files are to be deleted at the end of their time."""
     inner: tuple[tuple[str, str], ...] = ()
     """Names and roots of other warehouses inside this one, as the database or the export says."""
     has_neighbours: bool = False
@@ -116,7 +118,11 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
     if known.export is not None:
         known.pointers += _not_yet_there(known.pointers, known.export)
         known.drops = tuple(_drops_to_note(catalog, known, known.export))
-    known.noted = tuple(map(exported_drop, catalog.server.dropped.list(catalog.warehouse.id, 0)))
+    dropped = catalog.server.dropped.list(catalog.warehouse.id, 0)
+    known.noted, known.waiting_purges = (
+        tuple(map(exported_drop, dropped)),
+        sum(item.purge for item in dropped),
+    )
     known.has_neighbours = len(catalog.server.warehouses.list()) > 1
     known.inner = tuple(_inner_warehouses(catalog, known.export))
     return known

@@ -135,9 +135,7 @@ def plan_rebuild(catalog: Catalog, wish: RebuildWish) -> RebuildPlan:
     plan.settings = missing_settings(catalog.warehouse, known.export.settings if known.export else None)
     plan.warehouses = _missing_warehouses(catalog, known)
     if plan.has_changes:
-        plan.waiting_purges = sum(
-            entry.purge for entry in catalog.server.dropped.list(catalog.warehouse.id, 0)
-        )
+        plan.waiting_purges = known.waiting_purges
     catalog.server.step("rebuild_planned")
     return plan
 

@@ -222,8 +222,13 @@ class LandingQueue:
             self.lease = replace(lease, is_wanted=True, is_owed=lease.is_owed or has_lost)
             return 0
         is_own = lease is not None and lease.holder == holder
-        goes_on = lengthens and (lease is None or has_lost or not lease.is_owed)
-        if lease is not None and is_own and goes_on and now_ms < lease.until_ms:
+        if (
+            lease is not None
+            and is_own
+            and lengthens
+            and (has_lost or not lease.is_owed)
+            and now_ms < lease.until_ms
+        ):
             self.lease = replace(lease, until_ms=until_ms)
             return until_ms - now_ms
         if lease is not None and is_own and lease.is_wanted and now_ms < lease.until_ms + HANDOVER_MS:

@@ -49,6 +49,10 @@ class AgedFiles(MemoryFiles):
         content, modified_ms = self._files[Location(location)]
         self._files[Location(location)] = content, modified_ms - by_ms
 
+    def age_all(self) -> None:
+        for location in self._files:
+            self.age(location)
+
 
 @pytest.fixture
 def store() -> AgedFiles:
@@ -173,8 +177,7 @@ def test_a_file_stays_that_is_listed_and_not_found(old_table: Catalog, store: Ag
     named.create(old_table, NewTable(DEPARTURES, SCHEMA, None, None, place, {}))
     for number in range(5):
         commit_to(old_table, SetProperties(updates={"n": str(number)}))
-    for location in set(store._files):
-        store.age(location)
+    store.age_all()
     let_age(old_table, 10 * DAY_MS)
     store.not_found |= stay
 
@@ -197,8 +200,7 @@ def test_files_of_what_was_dropped_in_the_same_folder_stay(
     named.create(old_table, NewTable(DEPARTURES, SCHEMA, None, None, place, {}))
     for number in range(5):
         commit_to(old_table, SetProperties(updates={"n": str(number)}))
-    for location in set(store._files):
-        store.age(location)
+    store.age_all()
     let_age(old_table, 10 * DAY_MS)
     gone = orphan(old_table, 1)
 
