@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, func, or_, select, text
 
+from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
+from app.database.schema.rows import file_deletions
 from tests.crash import crashing_server
 from tests.servers.forks import ForkedProcess
 
@@ -109,8 +111,28 @@ class CrashingServer:
         database.write(lambda connection: connection.execute(release))
         database.close()
 
+    def wait_until_nothing_is_deleted(self) -> None:
+        """Wait until no entry of the queue of deletions is due or being worked on."""
+        database = Database.open(self._settings["database_url"])
+        at_work = select(func.count()).where(
+            file_deletions.c.state == "queued",
+            or_(
+                file_deletions.c.not_before_ms <= database_now_ms(),
+                file_deletions.c.leased_until_ms > database_now_ms(),
+            ),
+        )
+        deadline = time.monotonic() + 60
+        while database.read(lambda connection: connection.scalar(at_work)):
+            assert time.monotonic() < deadline, "files are still being deleted"
+            time.sleep(0.05)
+        database.close()
+
     def let_time_pass(self, days: int = 2) -> None:
-        """Make rows and files look so much older, tables one day more, and let every table have its turn of a sweep."""
+        """Make rows and files look so much older, tables one day more, and let every table have its turn of a sweep.
+
+        What is being deleted comes to its end first: it would write its times of today over the older ones.
+        """
+        self.wait_until_nothing_is_deleted()
         for path in (self.folder / "warehouse").rglob("*"):
             status = path.stat()
             os.utime(path, (status.st_atime, status.st_mtime - days * DAY_MS / 1000))

@@ -168,6 +168,7 @@ def test_a_purge_comes_back_for_what_killed_servers_left(server: CrashingServer)
 
     check_collected(server, location, left, set())
 
+    deadline = time.monotonic() + 60
     while root.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not root.exists()
