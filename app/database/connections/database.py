@@ -28,6 +28,7 @@ from app.database.connections.driver_errors import (
 from app.database.connections.gates import LONGEST_WAIT_S, Gate
 from app.database.connections.readers import Readers
 from app.database.connections.shared_writes import SharedWrites
+from app.database.connections.sqlite_files import OpenedFile
 from app.errors import CommitStateUnknown, DatabaseUnavailable
 from app.shares import group_at_work
 from app.waits import do_elsewhere
@@ -43,9 +44,16 @@ class Database:
     """One database, and the pools of connections to it; safe to share between threads."""
 
     def __init__(
-        self, reads: Engine, writes: Engine, light_writes: Engine, pool_size: int, pool_timeout_s: float
+        self,
+        reads: Engine,
+        writes: Engine,
+        light_writes: Engine,
+        file: OpenedFile,
+        pool_size: int,
+        pool_timeout_s: float,
     ) -> None:
         self.dialect_name = writes.dialect.name
+        self._file = file
         self._read_engine = reads
         self._readers = Readers(reads, pool_size, pool_timeout_s)
         self._write_engine = writes
@@ -75,7 +83,9 @@ class Database:
         """
         writes = engine_for_writes(url, pool_size, pool_timeout_s)
         light_writes = engine_for_writes(url, _LIGHT_POOL_SIZE, pool_timeout_s, is_durable=False)
-        return Database(engine_for_reads(url), writes, light_writes, pool_size, pool_timeout_s)
+        return Database(
+            engine_for_reads(url), writes, light_writes, OpenedFile(url), pool_size, pool_timeout_s
+        )
 
     def close(self) -> None:
         """Close all connections that are not in use."""
@@ -225,10 +235,12 @@ class Database:
         *,
         begins_itself: bool,
     ) -> _Result:
+        self._file.check()
         try:
             connection = self._kept_writers.pop(engine, None) or engine.connect()
         except library_errors() as error:
             raise our_error(error) from error
+        self._file.note()
         try:
             if not self._is_sqlite:
                 connection.exec_driver_sql(self._begin)

@@ -1,11 +1,12 @@
-"""Where the file of a SQLite database lies, and its folder."""
+"""Where the file of a SQLite database lies, its folder, and whether it is still there."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from urllib.parse import unquote
 
-from app.errors import InvalidSetting
+from app.errors import DatabaseUnavailable, InvalidSetting
 
 
 def sqlite_file(url: str) -> Path | None:
@@ -35,3 +36,41 @@ def make_database_folder(url: str) -> None:
         raise InvalidSetting(
             f"Cannot make the folder {file.parent} for the database: {error.strerror}"
         ) from error
+
+
+class OpenedFile:
+    """Notices that the file of a database is not the one that was opened.
+
+    SQLite goes on with a file that was deleted, moved or replaced: what it writes is gone with its last connection.
+    """
+
+    def __init__(self, url: str) -> None:
+        file = sqlite_file(url)
+        self._path = None if file is None else str(file.absolute())
+        self._opened: tuple[int, int] | None = None
+
+    def note(self) -> None:
+        """Take what is there for the database: a connection to it has just been opened."""
+        if self._opened is None:
+            self._opened = self._found()
+
+    def check(self) -> None:
+        """Check that it is still there.
+
+        Raises:
+            DatabaseUnavailable: it is not; nothing was changed.
+        """
+        if self._opened is not None and self._found() != self._opened:
+            raise DatabaseUnavailable(
+                f"The database {self._path} was deleted, moved or replaced while this server has it open. Put it back, "
+                "or stop all servers on it and start them again"
+            )
+
+    def _found(self) -> tuple[int, int] | None:
+        if self._path is None:
+            return None
+        try:
+            found = os.stat(self._path)  # noqa: PTH116 - before each change: a path of pathlib costs as much again
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino

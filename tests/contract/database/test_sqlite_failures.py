@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
+from app.database.backups import back_up
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
 from app.database.pointers.moves import Advance
@@ -189,3 +190,31 @@ def test_processes_that_open_a_new_file_together_all_get_it(tmp_path: Path) -> N
     said = [process.communicate()[1] for process in starting]
 
     assert [process.returncode for process in starting] == [0] * 3, said
+
+
+def test_no_change_goes_into_a_file_that_was_moved_away(stores: Stores, path: Path) -> None:
+    path.rename(path.with_name("elsewhere.db"))
+
+    said = {which: str(error_of(call, stores)) for which, call in WRITES.items()}
+    read = {which: error_of(call, stores) for which, call in READS.items()}
+
+    assert {
+        which for which, words in said.items() if f"{path} was deleted, moved or replaced" in words
+    } == set(WRITES)
+    assert read == dict.fromkeys(READS)
+    assert not path.exists()
+    path.with_name("elsewhere.db").rename(path)
+    assert {which: error_of(call, stores) for which, call in WRITES.items()} == dict.fromkeys(WRITES)
+
+
+def test_no_change_goes_into_a_database_whose_file_another_one_has_replaced(
+    stores: Stores, path: Path
+) -> None:
+    copy = path.with_name("copy.db")
+    back_up(f"sqlite:///{path}", copy)
+    copy.replace(path)
+
+    with pytest.raises(DatabaseUnavailable, match="was deleted, moved or replaced"):
+        stores.database.check_writes()
+    with pytest.raises(DatabaseUnavailable, match="was deleted, moved or replaced"):
+        stores.namespaces.create(stores.id, levels("lost"), {}, AUTHOR)
