@@ -36,8 +36,11 @@ _SERVER_SETTINGS = (
 )
 """The URL's own `options` come later, so they override these."""
 _LIMIT = "longest_wait_s"
-_LIGHT_SETTINGS = "-c lock_timeout=1s"
-"""What may be lost must not keep others waiting either, beside a row that somebody holds for long."""
+_LIGHT_SETTINGS = "-c lock_timeout=1s -c synchronous_commit=off"
+"""What may be lost must not keep others waiting either, beside a row that somebody holds for long.
+
+Not by a SET: a pooler that hands a session on after each transaction would hand that on to commits.
+"""
 
 
 def engine_for_writes(url: str, pool_size: int, pool_timeout_s: float, *, is_durable: bool = True) -> Engine:
@@ -99,8 +102,10 @@ def _engine(url: URL, *, read_only: bool, is_durable: bool = True, **pool: Any) 
         url, isolation_level="AUTOCOMMIT", connect_args=arguments, use_native_hstore=False, **pool
     )
     event.listen(engine, "do_connect", _connect_to_postgres)
-    postgres_writer = _set_up_postgres_writer if is_durable else _set_up_light_postgres_writer
-    event.listen(engine, "connect", _set_up_postgres_reader if read_only else postgres_writer)
+    if read_only:
+        event.listen(engine, "connect", _set_up_postgres_reader)
+    elif is_durable:
+        event.listen(engine, "connect", _set_up_postgres_writer)
     return engine
 
 
@@ -166,10 +171,6 @@ def _set_up_postgres_writer(connection: psycopg.Connection[Any], _record: object
         "SELECT set_config('synchronous_commit', 'on', false)"
         " WHERE current_setting('synchronous_commit') IN ('off', 'local')",
     )
-
-
-def _set_up_light_postgres_writer(connection: psycopg.Connection[Any], _record: object) -> None:
-    _execute_or_close(connection, "SET synchronous_commit = off")
 
 
 def _execute_or_close(connection: psycopg.Connection[Any], sql: LiteralString) -> None:

@@ -232,6 +232,16 @@ def test_a_light_write_waits_for_no_row_for_long(stores: Stores) -> None:
     assert stores.database.write(lambda found: found.scalar(text("SHOW lock_timeout"))) == "10s"
 
 
+def test_what_makes_a_write_light_stays_with_its_session(stores: Stores) -> None:
+    """A pooler of transactions hands on what SET has changed, and a commit would not be durable."""
+
+    def shown_after_reset(connection: Connection) -> object:
+        connection.exec_driver_sql("RESET synchronous_commit")
+        return connection.scalar(text("SHOW synchronous_commit"))
+
+    assert stores.database.write_lightly(shown_after_reset) == "off"
+
+
 def test_a_database_that_confirms_before_it_stores_is_overruled(postgres_server: PostgresServer) -> None:
     name = migrated_database_of(postgres_server)
     postgres_server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
