@@ -25,6 +25,7 @@ from app.catalog.context.places.table_places import claimed_places, homes_of
 from app.catalog.context.registrations import new_registration
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import next_version_location
+from app.catalog.manifests.table_manifests import readable_or_refused
 from app.database.outcomes.receipt import LandedChange
 from app.database.pointers.left_files import TakenIn
 from app.database.pointers.moves import Advance, Creation
@@ -341,9 +342,11 @@ def refusals_explained(catalog: Catalog, base: Base[M], intention: Intention[M, 
 
     Raises:
         CommitStateUnknown: instead of a refusal, if the intention may have landed earlier.
+        ManifestsUnreadable: it needs a manifest list or a manifest that is damaged or gone.
     """
     try:
-        yield
+        with readable_or_refused(base.identifier):
+            yield
     except (CommitFailed, BadRequest, NoSuchTable) as error:
         meant = intention.meant_for
         if meant is not None and (base.seen is None or base.seen.uuid != meant):

@@ -12,10 +12,11 @@ from app.engine.health.column_summary import LiveMetrics
 from app.engine.health.live_columns import LiveColumns
 from app.engine.model.files.entry_filters import EntryFacts, FileColumns, PartitionTest, ValueRange
 from app.engine.model.files.manifests import EntryStatus, ManifestEntry, ManifestFile
+from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata, InvalidMetadata
+from app.errors import CorruptMetadata, CorruptTable, FileMissing, InvalidMetadata, ManifestsUnreadable
 from app.formats.bounds import read_bounded
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import KnownLines
@@ -157,6 +158,21 @@ def _corrupt_if_invalid(location: Location) -> Iterator[None]:
         yield
     except InvalidMetadata as error:
         raise CorruptMetadata(location, str(error)) from error
+
+
+@contextmanager
+def readable_or_refused(identifier: TableIdentifier) -> Iterator[None]:
+    """Refuse a change that needs manifests which cannot be read.
+
+    Raises:
+        ManifestsUnreadable: a manifest list or a manifest is damaged or gone.
+    """
+    try:
+        yield
+    except CorruptTable:
+        raise  # They can be read, and contradict the table.
+    except (CorruptMetadata, FileMissing) as error:
+        raise ManifestsUnreadable(identifier, str(error)) from error
 
 
 class CheckedManifests(TableManifests):

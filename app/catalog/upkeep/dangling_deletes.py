@@ -16,7 +16,7 @@ from app.catalog.commits.plans import load_base
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.recorded_places import RecordedPlace
-from app.catalog.manifests.table_manifests import TableManifests
+from app.catalog.manifests.table_manifests import TableManifests, readable_or_refused
 from app.catalog.upkeep.readable_manifests import manifests_of_head
 from app.engine.branches.heads import check_branch, head_of, new_head
 from app.engine.branches.picked_changes import without_files
@@ -143,7 +143,8 @@ def preview_dangling_deletes(
         NoSuchTable, NoSuchRef: there is no such table or branch.
         InvalidRequest: the branch is a tag.
         NotSupported: the table is encrypted.
-        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata or a manifest cannot be read.
+        ManifestsUnreadable: a manifest list or a manifest is damaged or gone.
+        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
     """
     catalog.permit("remove_dangling_deletes", identifier)
     base, found = _look_at(catalog, identifier, branch)
@@ -163,7 +164,8 @@ def remove_dangling_deletes(
         NotSupported: the table is encrypted.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; the new files stay.
-        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata or a manifest cannot be read.
+        ManifestsUnreadable: a manifest list or a manifest is damaged or gone.
+        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
     """
     catalog.permit("remove_dangling_deletes", identifier)
     base, found = _look_at(catalog, identifier, branch)
@@ -178,8 +180,9 @@ def _look_at(
     catalog: Catalog, identifier: TableIdentifier, branch: str
 ) -> tuple[Base[TableMetadata], _Found]:
     base = load_base(catalog, TABLES, identifier)
-    listed = manifests_of_head(catalog, identifier, base.present(), branch, _WHAT)
-    return base, _look(catalog, base.present(), listed)
+    with readable_or_refused(identifier):
+        listed = manifests_of_head(catalog, identifier, base.present(), branch, _WHAT)
+        return base, _look(catalog, base.present(), listed)
 
 
 def _look(catalog: Catalog, metadata: TableMetadata, listed: Sequence[ManifestFile]) -> _Found:

@@ -16,7 +16,7 @@ from app.catalog.commits.plans import load_base
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.recorded_places import RecordedPlace
-from app.catalog.manifests.table_manifests import TableManifests
+from app.catalog.manifests.table_manifests import TableManifests, readable_or_refused
 from app.catalog.upkeep.rewritten_manifests import (
     RewrittenManifests,
     listed_after,
@@ -214,7 +214,8 @@ def rewrite_manifests(
         ManifestsReplaced: others replaced manifests faster than they could be rewritten.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; the new files stay.
-        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata or a manifest cannot be read.
+        ManifestsUnreadable: a manifest list or a manifest is damaged or gone.
+        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
     """
     catalog.permit("rewrite_manifests", identifier)
     for left in reversed(range(_ATTEMPTS)):
@@ -239,8 +240,9 @@ def _rewrite(
     is_last: bool,
 ) -> tuple[ManifestRewrite, Location]:
     base = load_base(catalog, TABLES, identifier)
-    plan = plan_manifests(catalog, identifier, base.present(), request.branch, request.wish)
-    rewritten = store_manifests(catalog, plan, files)
+    with readable_or_refused(identifier):
+        plan = plan_manifests(catalog, identifier, base.present(), request.branch, request.wish)
+        rewritten = store_manifests(catalog, plan, files)
     catalog.server.step("manifests_stored")
     landed = land_one(catalog, LandManifestRewrite(identifier, request, rewritten, plans_anew=is_last))
     assert landed.detail is not None

@@ -15,7 +15,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.file_names import new_content_uuid
 from app.catalog.context.recorded_places import RecordedPlace
-from app.catalog.manifests.table_manifests import TableManifests
+from app.catalog.manifests.table_manifests import TableManifests, readable_or_refused
 from app.catalog.upkeep.readable_manifests import readable_manifests
 from app.engine.branches.ref_changes import snapshot_by_id
 from app.engine.change.apply import apply_updates
@@ -129,7 +129,8 @@ def write_statistics_of_partitions(
         NotSupported: the table is encrypted.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; the file stays.
-        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata or a manifest cannot be read.
+        ManifestsUnreadable: a manifest list or a manifest is damaged or gone.
+        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
         CorruptTable: partition values or counts do not fit the statistics file.
     """
     catalog.permit("write_partition_statistics", identifier)
@@ -148,7 +149,8 @@ def _write(
 ) -> tuple[WrittenStatistics, Location]:
     base = load_base(catalog, TABLES, identifier)
     metadata = base.present()
-    wanted, counts = _counted(catalog, identifier, metadata, snapshot_id)
+    with readable_or_refused(identifier):
+        wanted, counts = _counted(catalog, identifier, metadata, snapshot_id)
     try:
         content = write_partition_statistics(counts, unified_fields(metadata), metadata.format_version)
     except ValueError as error:

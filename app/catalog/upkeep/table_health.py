@@ -62,8 +62,8 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
     Raises:
         NoSuchTable: no table has this name.
         NoSuchSnapshot: the table does not have it.
-        MetadataFileMissing, CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the metadata or a manifest
-            list cannot be read. A manifest that is damaged or gone is a finding.
+        MetadataFileMissing, CorruptMetadata, InvalidLocation, FilesUnavailable: the metadata cannot be read, or the
+            store does not answer. A manifest list or a manifest that is damaged or gone is a finding.
         DatabaseUnavailable: the database does not answer.
     """
     catalog.permit("table_health", identifier)
@@ -74,7 +74,7 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
     try:
         files, manifests = _counted(catalog, pointer, metadata, snapshot)
     except (CorruptMetadata, FileMissing) as error:
-        files, manifests = None, manifest_facts(metadata, listed_manifests(catalog, metadata, snapshot))
+        files, manifests = None, manifest_facts(metadata, _readable_list(catalog, metadata, snapshot))
         unreadable = None if metadata.is_encrypted else str(error)
     facts = HealthFacts(
         looked_at_ms=catalog.now_ms(),
@@ -109,6 +109,15 @@ def listed_manifests(
         if metadata.is_encrypted:
             return ()
         raise
+
+
+def _readable_list(
+    catalog: Catalog, metadata: TableMetadata, snapshot: Snapshot | None
+) -> Sequence[ManifestFile]:
+    try:
+        return listed_manifests(catalog, metadata, snapshot)
+    except (CorruptMetadata, FileMissing):
+        return ()
 
 
 def overview_key(catalog: Catalog, pointer: Pointer) -> Hashable:

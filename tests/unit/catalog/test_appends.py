@@ -9,13 +9,15 @@ from app.catalog import appends, named
 from app.catalog.appends import AppendRequest, WantedFile, begin_append
 from app.catalog.commits.appends import Appended
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.seen.live_paths import LivePaths
 from app.catalog.tables import NewTable
 from app.engine.model.ids import Location
 from app.engine.model.schema import Schema
-from app.errors import FilesUnavailable, GivenUp, InvalidDataFile
+from app.errors import FilesUnavailable, GivenUp, InvalidDataFile, ManifestsUnreadable
 from app.fileio.memory import MemoryFiles
 from app.fileio.wanted import ask_if_wanted
-from tests.builders.catalogs import catalog_on
+from app.formats.manifests.source import ManifestCache
+from tests.builders.catalogs import catalog_on, with_server
 from tests.builders.counting_files import CountingFiles
 from tests.builders.failing_files import FailingFiles
 from tests.builders.parquet_files import parquet
@@ -116,3 +118,24 @@ def test_nothing_is_read_for_a_client_that_has_gone(catalog: Catalog) -> None:
     finally:
         ask_if_wanted.reset(token)
     assert load_table(catalog).metadata.snapshots == ()
+
+
+@pytest.mark.parametrize("damage", ["gone", "no Avro"])
+def test_an_append_beside_a_damaged_manifest_list_certainly_did_not_land(
+    catalog: Catalog, damage: str
+) -> None:
+    table_in(catalog)
+    append(catalog, put(catalog, "1.parquet", rows(1)))
+    before = load_table(catalog).metadata
+    assert before.current_snapshot is not None
+    damaged = before.current_snapshot.manifest_list
+    assert damaged is not None
+    catalog.files.delete(damaged)
+    if damage != "gone":
+        catalog.files.write_new(damaged, b"something else")
+    catalog = with_server(catalog, live_paths=LivePaths(1 << 20), manifest_cache=ManifestCache(1 << 20))
+
+    with pytest.raises(ManifestsUnreadable, match=f"{damaged}.*Nothing was changed. Put that file back"):
+        append(catalog, put(catalog, "2.parquet", rows(1)))
+
+    assert load_table(catalog).metadata == before

@@ -8,12 +8,14 @@ import pytest
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
+from app.catalog.upkeep.dangling_deletes import remove_dangling_deletes
 from app.catalog.upkeep.manifest_rewrites import (
     ManifestRewrite,
     ManifestRewriteRequest,
     preview_manifest_rewrite,
     rewrite_manifests,
 )
+from app.catalog.upkeep.partition_statistics import write_statistics_of_partitions
 from app.engine.change.updates import (
     AddSpec,
     RemoveSnapshotRef,
@@ -31,11 +33,13 @@ from app.errors import (
     CorruptMetadata,
     InvalidRequest,
     ManifestsReplaced,
+    ManifestsUnreadable,
     NoSuchRef,
     NoSuchTable,
     NotSupported,
 )
 from app.formats.manifests import writer
+from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import with_server
 from tests.builders.partitioned_files import PartitionedFiles
 from tests.builders.tables import DEPARTURES, commit_to
@@ -313,6 +317,26 @@ def test_new_manifests_that_are_not_worth_the_old_ones_are_refused(
 
     assert table.head() == head
     assert files_in(catalog) == files
+
+
+def test_a_rewrite_of_manifests_that_cannot_be_read_is_refused(catalog: Catalog) -> None:
+    table = PartitionedFiles.made(catalog)
+    table.fill(3)
+    damaged = table.head().manifest_list
+    assert damaged is not None
+    catalog.files.delete(damaged)
+    fresh = with_server(catalog, manifest_cache=ManifestCache(1 << 20))
+    before = files_in(catalog)
+
+    for change in (
+        lambda: rewrite(fresh),
+        lambda: remove_dangling_deletes(fresh, DEPARTURES, "main"),
+        lambda: write_statistics_of_partitions(fresh, DEPARTURES, None),
+    ):
+        with pytest.raises(ManifestsUnreadable, match=f"{damaged}. Nothing was changed"):
+            change()
+
+    assert files_in(catalog) == before
 
 
 @pytest.mark.parametrize(

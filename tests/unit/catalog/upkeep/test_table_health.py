@@ -15,6 +15,7 @@ from app.catalog.upkeep.upkeep_plans import table_upkeep
 from app.catalog.upkeep.warehouse_health import warehouse_health
 from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
+from app.engine.model.jobs import Job
 from app.errors import CorruptMetadata, FileMissing, NoSuchSnapshot, NoSuchTable
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import catalog_on, with_server
@@ -139,6 +140,26 @@ def test_damaged_manifests_are_named(catalog: Catalog, files: CountingFiles, wri
     files.delete(manifest)
     files.write_new(manifest, content)
     assert table_health(catalog, DEPARTURES).facts.files is not None, "a failure is not kept"
+
+
+@pytest.mark.parametrize("damage", [b"", b"something else"])
+def test_a_damaged_manifest_list_is_named(
+    catalog: Catalog, files: CountingFiles, writer: TableFiles, damage: bytes
+) -> None:
+    table_in(catalog)
+    damaged = head(write(catalog, writer, "a")).manifest_list
+    assert damaged is not None
+    files.delete(damaged)
+    if damage:
+        files.write_new(damaged, damage)
+
+    found = table_health(catalog, DEPARTURES)
+
+    assert (found.findings[0].code, found.findings[0].severity) == ("unreadable-manifest", "critical")
+    assert str(damaged) in found.findings[0].message
+    assert found.facts.files is None
+    left = table_upkeep(catalog, DEPARTURES, [Job.REWRITE_MANIFESTS]).plan.left
+    assert [item.reason for item in left] == [f"the table is damaged: {found.facts.unreadable}"]
 
 
 @pytest.mark.parametrize("what", ["manifest", "list"])

@@ -86,15 +86,17 @@ def test_views_and_missing_tables_are_404(api: httpx.Client, ns: str, what: str)
         assert error_of(response)[:2] == (404, "NoSuchTableException")
 
 
-@pytest.mark.parametrize("what", ["health", "profile"])
-def test_a_manifest_list_that_is_gone_is_named(api: httpx.Client, ns: str, what: str) -> None:
+def test_a_manifest_list_that_is_gone_is_named(api: httpx.Client, ns: str) -> None:
     make_table(api, ns, "t")
     snapshot_id = append(api, ns)
 
-    response = api.get(f"/v1/namespaces/{ns}/tables/t/{what}")
+    health = api.get(f"/v1/namespaces/{ns}/tables/t/health").json()
+    profile = api.get(f"/v1/namespaces/{ns}/tables/t/profile")
 
-    assert response.status_code == 404
-    assert f"snap-{snapshot_id}.avro" in error_of(response)[2]
+    assert health["severity"] == "critical"
+    assert f"snap-{snapshot_id}.avro" in health["findings"][0]["message"]
+    assert profile.status_code == 404
+    assert f"snap-{snapshot_id}.avro" in error_of(profile)[2]
 
 
 def test_warehouse_lists_unreadable_tables_first_and_pages_go_on(api: httpx.Client, ns: str) -> None:
