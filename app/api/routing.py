@@ -216,7 +216,10 @@ def _refuse(request: Request, error: HTTPException) -> Response:
     # The path as it was sent: the front door may have taken a prefix out of the one that was routed.
     path = request.scope["raw_path"][:500].decode("latin-1")
     if error.status_code == 404:
-        return _refusal(request, NoSuchRoute(f"No route serves {path}"))
+        # Clients put /v1 behind the address that they are given, and `icetower warehouse` /management.
+        is_doubled = path.startswith(("/v1/v1/", "/v1/management/"))
+        advice = ". Give clients the address of the server without /v1" if is_doubled else ""
+        return _refusal(request, NoSuchRoute(f"No route serves {path}{advice}"))
     if error.status_code == 405:
         allowed = ", ".join(_allowed(request))
         refused = MethodNotAllowed(f"{request.method} is not allowed on {path}: allowed are {allowed}")

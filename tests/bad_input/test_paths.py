@@ -19,10 +19,15 @@ from tests.bad_input.victim import Victim
 
 NS = "/v1/namespaces"
 JOBS, NO_JOB = f"{NS}/a/tables/v2/maintenance/jobs", "NoSuchJobException"
+WAREHOUSES, NO_V1 = "/management/v1/warehouses", "Give clients the address of the server without /v1"
 ROUTES = [
     Attack("no route", GET, "/v1/nothing", 404, "No route serves /v1/nothing", NO_ROUTE),
     Attack("the root", GET, "/", 404, "No route serves /", NO_ROUTE),
     Attack("another version", GET, "/v2/namespaces", 404, "No route serves /v2/namespaces", NO_ROUTE),
+    Attack(
+        "an address with /v1", GET, "/v1/v1/config", 404, f"No route serves /v1/v1/config. {NO_V1}", NO_ROUTE
+    ),
+    Attack("the same of the management API", GET, f"/v1{WAREHOUSES}", 404, f"No route …. {NO_V1}", NO_ROUTE),
     Attack("slash at the end", GET, f"{NS}/", 404, f"No route serves {NS}/", NO_ROUTE),
     Attack("two slashes", GET, "//v1/config", 404, "No route serves //v1/config", NO_ROUTE),
     Attack("upper case", GET, "/V1/CONFIG", 404, "No route serves /V1/CONFIG", NO_ROUTE),
