@@ -18,6 +18,7 @@ from app.engine.model.ids import Location
 from app.engine.model.jobs import Job
 from app.errors import CorruptMetadata, FileMissing, NoSuchSnapshot, NoSuchTable
 from app.fileio.memory import MemoryFiles
+from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import catalog_on, with_server
 from tests.builders.counting_files import CountingFiles
 from tests.builders.other_stores import moved_to_another_store
@@ -152,6 +153,7 @@ def test_a_damaged_manifest_list_is_named(
     files.delete(damaged)
     if damage:
         files.write_new(damaged, damage)
+    catalog = with_server(catalog, manifest_cache=ManifestCache(1 << 20))
 
     found = table_health(catalog, DEPARTURES)
 
