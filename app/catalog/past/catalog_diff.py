@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
+from app.catalog.context.past.moments import moment_text
 from app.catalog.past.moments import check_moment
 from app.database.past import PastState
 from app.database.pointers.pointer import PointerKind
@@ -90,7 +91,7 @@ def load_catalog_diff(catalog: Catalog, from_: str | None, to: str | None, page:
     from_ms = check_moment(catalog.server, from_)
     to_ms = catalog.now_ms() if to is None else check_moment(catalog.server, to)
     if from_ms > to_ms:
-        raise InvalidMoment(f"Invalid times: {from_[:100]!r} is after {str(to)[:100]!r}")
+        raise InvalidMoment(f"Invalid times: {moment_text(from_ms)} is after {moment_text(to_ms)}")
     limit = page.limit or STRETCH
     after = int(page.after or 0)
     past, warehouse_id = catalog.server.past, catalog.warehouse.id

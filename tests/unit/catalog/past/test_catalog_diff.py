@@ -10,6 +10,7 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Page
+from app.catalog.context.past.moments import moment_text
 from app.catalog.namespaces import create_namespace
 from app.catalog.past.catalog_diff import ChangedName, Side, load_catalog_diff
 from app.engine.change.updates import SetProperties
@@ -93,5 +94,5 @@ def test_times_that_make_no_sense(catalog: Catalog) -> None:
 
     with pytest.raises(InvalidRequest, match="from"):
         load_catalog_diff(catalog, None, late, Page())
-    with pytest.raises(InvalidMoment, match="after"):
+    with pytest.raises(InvalidMoment, match=rf"{moment_text(int(late))} is after {moment_text(int(early))}"):
         load_catalog_diff(catalog, late, early, Page())
