@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from app.database.connections.sqlite_files import sqlite_file
 from app.errors import DatabaseUnavailable, InvalidSetting
+
+_PARTIAL = ".icetower-part"
+_BROKEN_OFF_AFTER_S = 3600.0
 
 
 def back_up(url: str, target: Path) -> int:
@@ -30,7 +34,8 @@ def back_up(url: str, target: Path) -> int:
         raise InvalidSetting(f"{target} is there already; a backup never replaces a file")
     if not source.is_file():
         raise DatabaseUnavailable(f"There is no database at {source}")
-    partial = target.with_name(f".{target.name}.{uuid4().hex}.part")
+    _forget_broken_off(target.absolute().parent)
+    partial = target.with_name(f".{target.name}.{uuid4().hex}{_PARTIAL}")
     try:
         _copy(source, partial)
         _sync(partial)
@@ -43,9 +48,19 @@ def back_up(url: str, target: Path) -> int:
     except (sqlite3.Error, OSError) as error:
         raise DatabaseUnavailable(f"Cannot copy {source} to {target}: {error}") from error
     finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+        for left in (partial, Path(f"{partial}-journal")):
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
     return target.stat().st_size
+
+
+def _forget_broken_off(folder: Path) -> None:
+    """Delete what backups left that were killed: nothing has written to it for long."""
+    with suppress(OSError):
+        for left in [*folder.glob(f".*{_PARTIAL}"), *folder.glob(f".*{_PARTIAL}-journal")]:
+            with suppress(OSError):
+                if time.time() - left.stat().st_mtime > _BROKEN_OFF_AFTER_S:
+                    left.unlink()
 
 
 def _path_of(url: str) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,16 @@ def test_a_copy_is_a_database_to_work_with(bare: Icetower, folder: Path) -> None
     )
 
     assert "nothing to do" in bare("migrate", "--database-url", f"sqlite:///{folder}/saved.db").out
+
+
+def test_what_a_killed_backup_left_goes_with_the_next_one(bare: Icetower, folder: Path) -> None:
+    assert bare("migrate").status == 0
+    old, young = folder / ".monday.db.1f.icetower-part", folder / ".tuesday.db.2f.icetower-part"
+    for left in (old, young, folder / ".monday.db.1f.icetower-part-journal", folder / ".other.part"):
+        left.write_bytes(b"half a database")
+        if left != young:
+            os.utime(left, (time.time() - 4_000,) * 2)
+
+    assert bare("backup", "saved.db").status == 0
+
+    assert {entry.name for entry in folder.iterdir()} == {".icetower", "saved.db", young.name, ".other.part"}
