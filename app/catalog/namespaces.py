@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.listings import Listing, Page, page_of
@@ -43,16 +44,26 @@ def create_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping
     catalog.permit("create_namespace", namespace)
     check_namespace(namespace)
     _check_properties(catalog, properties)
+    with new_in_warehouse(catalog):
+        catalog.namespaces.create(
+            catalog.warehouse.id, namespace, dict(properties), catalog.author(), catalog.caller.claim
+        )
+
+
+@contextmanager
+def new_in_warehouse(catalog: Catalog) -> Iterator[None]:
+    """Say that the warehouse is gone if that is why a namespace cannot be made.
+
+    Raises:
+        NoSuchWarehouse: another server has dropped it within the last second.
+    """
     here = catalog.warehouse
     try:
-        catalog.namespaces.create(
-            here.id, namespace, dict(properties), catalog.author(), catalog.caller.claim
-        )
+        yield
     except ConstraintBroken as error:
         found = catalog.server.warehouses.find(here.name)
         if found is not None and found.id == here.id:
             raise
-        # Another server has dropped it within the last second.
         raise NoSuchWarehouse(here.name) from error
 
 

@@ -15,6 +15,7 @@ from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.past.moments import moment_text
 from app.catalog.context.protection import check_namespace_unprotected, check_unprotected
 from app.catalog.context.registrations import new_registration
+from app.catalog.namespaces import new_in_warehouse
 from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
@@ -109,6 +110,7 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
         InvalidRequest: a namespace is to become a table.
         NoSuchDropped: nothing that is meant can come back.
         NoSuchNamespace: the namespace is not there, and was not to be made.
+        NoSuchWarehouse: the warehouse is gone since the request came.
         UndropRefused: the name is taken, or a table with the same files is there.
         PastIsGone: its metadata file is gone, or another table's is in its place.
         FilesUnavailable: the store does not answer, or is not there.
@@ -131,17 +133,18 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
     claim = catalog.caller.claim_of(answer_text(answer))
     catalog.server.step("before_undrop")
     try:
-        if name is None:
-            above = _missing_namespaces(catalog, namespace.levels[:-1])
-            catalog.server.dropped.undrop_namespace(entry, namespace, catalog.author(), claim, above)
-        else:
-            catalog.server.dropped.undrop(
-                entry,
-                check_identifier(TableIdentifier(namespace, name)),
-                catalog.author(),
-                claim,
-                _missing_namespaces(catalog, namespace.levels) if new.with_namespace else (),
-            )
+        with new_in_warehouse(catalog):
+            if name is None:
+                above = _missing_namespaces(catalog, namespace.levels[:-1])
+                catalog.server.dropped.undrop_namespace(entry, namespace, catalog.author(), claim, above)
+            else:
+                catalog.server.dropped.undrop(
+                    entry,
+                    check_identifier(TableIdentifier(namespace, name)),
+                    catalog.author(),
+                    claim,
+                    _missing_namespaces(catalog, namespace.levels) if new.with_namespace else (),
+                )
     except DroppedMeanwhile as error:
         raise NoSuchDropped(str(error)) from error
     except NoSuchNamespace as error:

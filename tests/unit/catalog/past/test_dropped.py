@@ -17,9 +17,9 @@ from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import FilesUnavailable, InvalidRequest, NoSuchNamespace, PurgeRefused
+from app.errors import FilesUnavailable, InvalidRequest, NoSuchNamespace, NoSuchWarehouse, PurgeRefused
 from app.recoveries import NoSuchDropped, PastIsGone, Protected, UndropRefused
-from tests.builders.catalogs import with_warehouse
+from tests.builders.catalogs import with_server, with_warehouse
 from tests.builders.tables import DEPARTURES, FLIGHTS, append_to, commit_to, load_table, table_in, view_in
 
 NAMED = Wanted(namespace=FLIGHTS, name=DEPARTURES.name)
@@ -321,3 +321,21 @@ def test_what_was_dropped_is_not_purged_where_all_is_protected(catalog: Catalog)
     assert ids(catalog) == [3, 2, 1]
     for dropped_id in (1, 2, 3):
         purge_dropped(catalog, Wanted(id=dropped_id))
+
+
+@pytest.mark.parametrize("wanted", [NAMED, Wanted(namespace=FLIGHTS)])
+def test_nothing_comes_back_into_a_warehouse_that_goes_meanwhile(catalog: Catalog, wanted: Wanted) -> None:
+    table_in(catalog)
+    named.drop(catalog, TABLES, DEPARTURES)
+    drop_namespace(catalog, FLIGHTS)
+
+    def let_it_go(step: str) -> None:
+        if step == "before_undrop":
+            catalog.server.warehouses._database.write(
+                lambda connection: connection.exec_driver_sql("DELETE FROM warehouses")
+            )
+
+    with pytest.raises(NoSuchWarehouse, match=catalog.warehouse.name):
+        undrop(
+            with_server(catalog, step=let_it_go), wanted, NewName(namespace=("anew",), with_namespace=True)
+        )
