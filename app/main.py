@@ -60,7 +60,7 @@ from app.database.schema.revisions import check_revision, found_revision, known_
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.engine.health.thresholds import HealthThresholds
-from app.errors import IcetowerError, WarehouseExists
+from app.errors import IcetowerError, InvalidLocation, InvalidName, InvalidSetting, WarehouseExists
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
 from app.fileio.schemes import files_for
@@ -241,7 +241,7 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
     Raises:
         DatabaseBehind: the database's revision is not the one this build knows.
         DatabaseUnavailable: the database does not answer.
-        InvalidLocation, InvalidName, InvalidSetting: the settings of the default warehouse cannot be used.
+        InvalidSetting: the settings of the default warehouse cannot be used.
     """
     if database.dialect_name == "sqlite" and found_revision(database) != known_revision():
         # Imported only here: most starts need no migration, and Alembic takes longer to import than they should take.
@@ -252,7 +252,7 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
     server.now_ms()  # how far the database's clock is from ours is measured now, when no request waits for it
     present = server.warehouses.find(settings.default_warehouse)
     if present is None:
-        with contextlib.suppress(WarehouseExists):
+        try:
             create_warehouse(
                 server,
                 SERVER_ITSELF,
@@ -262,6 +262,12 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
                 settings.default_warehouse_overrides.get_secret_value(),
                 settings.default_warehouse_storage.get_secret_value(),
             )
+        except WarehouseExists:
+            pass
+        except InvalidName as error:
+            raise InvalidSetting(f"Invalid setting default_warehouse: {error}") from error
+        except InvalidLocation as error:
+            raise InvalidSetting(f"Invalid setting default_warehouse_location: {error}") from error
     elif present.root_location.rstrip("/") != settings.default_warehouse_location.rstrip("/"):
         log.warning(
             "warehouse %s stays at %s, where it was created; the setting default_warehouse_location says %s",

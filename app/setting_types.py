@@ -12,6 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Secret
 from pydantic_settings import NoDecode
 
 from app.engine.health.thresholds import HealthThresholds
+from app.fileio.locations import flaw_of, scheme_of
+from app.fileio.schemes import KNOWN_SCHEMES
 from app.fileio.storage_settings import MASK, masked
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
@@ -107,6 +109,23 @@ def _location(value: str) -> str:
     return value if stripped.endswith(":") else stripped
 
 
+def _known_location(value: str) -> str:
+    flaw = flaw_of(value)
+    if flaw is not None:
+        raise ValueError(flaw)
+    if scheme_of(value) not in KNOWN_SCHEMES:
+        raise ValueError(f"{value[:200]!r} has none of the schemes {', '.join(sorted(KNOWN_SCHEMES))}")
+    return value
+
+
+def _local_folder(value: object) -> object:
+    if isinstance(value, str) and _SCHEME.match(value):
+        raise ValueError("expected a folder of this machine, not a URI")
+    if isinstance(value, str | Path) and Path(value).exists() and not Path(value).is_dir():
+        raise ValueError("expected a folder: this is a file")
+    return value
+
+
 def _host_name(value: str) -> str:
     """Return a name as `Host` headers have it, in lower case and without a port."""
     if not _HOST_NAME.fullmatch(value):
@@ -149,7 +168,12 @@ def _thresholds(value: object) -> object:
 
 Thresholds = Annotated[dict[str, str], NoDecode, BeforeValidator(_thresholds)]
 Properties = Annotated[SecretProperties, NoDecode, BeforeValidator(_json_object)]
-Locations = Annotated[tuple[OneLocation, ...], NoDecode, BeforeValidator(_comma_separated)]
+Locations = Annotated[
+    tuple[Annotated[OneLocation, AfterValidator(_known_location)], ...],
+    NoDecode,
+    BeforeValidator(_comma_separated),
+]
+LocalFolder = Annotated[Path, BeforeValidator(_local_folder)]
 Management = Annotated[str, BeforeValidator(_management)]
 Variables = Annotated[
     tuple[Annotated[str, AfterValidator(_variable)], ...], NoDecode, BeforeValidator(_comma_separated)

@@ -33,6 +33,7 @@ from app.formats.bounds import MAX_FILE_BYTES
 from app.setting_types import (
     DatabaseUrl,
     HostNames,
+    LocalFolder,
     Locations,
     Management,
     OneLocation,
@@ -188,7 +189,7 @@ class Settings(BaseSettings):
         ge=0,
         description="Memory that each process spends on manifests read before, for scan planning and history.",
     )
-    manifest_folder: Path | None = Field(
+    manifest_folder: LocalFolder | None = Field(
         None,
         description="Local folder for copies of manifests from object stores; server processes may share it.",
     )

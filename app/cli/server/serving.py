@@ -15,12 +15,17 @@ from types import FrameType
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from app.catalog.context.server import Server
+from app.catalog.health import check_warehouse
 from app.cli.server.cpus import Cpus
 from app.cli.server.database_failures import naming_database
 from app.cli.server.forks import HAS_FORKS, in_a_child, share_memory, stop_without
 from app.cli.server.http_protocol import protocol_for
 from app.cli.server.listeners import Listeners
-from app.errors import InvalidLocation, InvalidName, InvalidSetting
+from app.cli.terminal.output import warn
+from app.database.connections.database import Database
+from app.errors import CommitStateUnknown, Unavailable
+from app.fileio.locations import is_instant
 from app.main import build_server, create_app, open_database, prepare
 from app.settings import Settings
 from app.telemetry import configure_logging, log_lines
@@ -92,12 +97,21 @@ def _prepare(settings: Settings) -> None:
         naming_database(settings.database_url.get_secret_value()),
         closing(open_database(settings)) as database,
     ):
-        try:
-            prepare(settings, database, build_server(settings, database))
-        except InvalidName as error:
-            raise InvalidSetting(f"Invalid setting default_warehouse: {error}") from error
-        except InvalidLocation as error:
-            raise InvalidSetting(f"Invalid setting default_warehouse_location: {error}") from error
+        server = build_server(settings, database)
+        prepare(settings, database, server)
+        _warn_of_what_cannot_be_written(settings, database, server)
+
+
+def _warn_of_what_cannot_be_written(settings: Settings, database: Database, server: Server) -> None:
+    """Say before the server listens what `/ready` would say; it may be meant for reading alone."""
+    try:
+        database.check_writes()
+        warehouse = server.warehouses.find(settings.default_warehouse)
+        # A store of a network may take long to say so.
+        if warehouse is not None and is_instant(warehouse.root_location):
+            check_warehouse(server, warehouse)
+    except (Unavailable, CommitStateUnknown) as error:
+        warn(f"Nothing can be changed here, and /ready is answered 503: {error}")
 
 
 def _log_from(settings: Settings) -> None:

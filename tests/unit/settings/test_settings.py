@@ -222,6 +222,27 @@ def test_allowed_locations_are_separated_by_commas_or_are_a_json_array(
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("allowed_locations", "s3://a, s3://", "expected s3://bucket/key"),
+        ("allowed_locations", "foo:bar", "expected foo://"),
+        ("allowed_locations", "ftp://a/b", "'ftp://a/b' has none of the schemes abfs, abfss, file, gs"),
+        ("allowed_locations", "/data/../other", "segment"),
+        ("manifest_folder", "s3://a/b", "expected a folder of this machine, not a URI"),
+        ("manifest_folder", "/dev/null", "expected a folder: this is a file"),
+    ],
+)
+def test_a_place_that_cannot_be_is_refused_by_name(
+    name: str, value: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = f"ICETOWER_{name.upper()}"
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(InvalidSetting, match=rf"^Invalid setting {name}.* \({variable}\): .*{reason}"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
     ("url", "shown"),
     [
         ("sqlite:////data/x.db", "sqlite:////data/x.db"),

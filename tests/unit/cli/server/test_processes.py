@@ -232,6 +232,29 @@ def test_a_default_warehouse_that_cannot_be_is_wrong_usage(
     assert said[0].startswith(f"Error: Invalid setting {setting}: ")
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("what", ["database", "warehouse"])
+def test_what_cannot_be_written_is_told_before_the_server_listens(
+    bare: Icetower, folder: Path, what: str, workers: str
+) -> None:
+    assert bare("migrate").status == 0
+    options = ["--workers", workers]
+    if what == "database":
+        with serving():
+            pass
+        options += ["--database-url", f"sqlite:///file:{folder}/.icetower/icetower.db?mode=ro&uri=true"]
+    else:
+        (folder / "a file").touch()
+        options += ["--default-warehouse-location", "a file"]
+
+    with serving(*options) as (_, said):
+        pass
+
+    assert said[0].startswith("WARNING  Nothing can be changed here, and /ready is answered 503: ")
+    assert ("the file is read-only" if what == "database" else f"{folder}/a file") in said[0]
+    assert said[1].startswith("Icetower listens on ")
+
+
 def test_the_management_api_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ICETOWER_MANAGEMENT", "off")
     with serving() as (_, said):

@@ -185,3 +185,17 @@ def test_files_that_may_be_the_newest_are_all_shown(bare: Icetower, lake: str) -
     (line,) = [line for line in shown.err.splitlines() if "flights.departures may be at" in line]
     assert f"file://{newest}" in line
     assert f"file://{rival}" in line
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("default_warehouse", "a/b"), ("default_warehouse_location", "s3://")]
+)
+def test_a_default_warehouse_that_cannot_be_is_wrong_usage(
+    bare: Icetower, setting: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"ICETOWER_{setting.upper()}", value)
+
+    refused = bare("rebuild", "--dry-run")
+
+    assert refused.status == 2
+    assert refused.err.startswith(f"Error: Invalid setting {setting}: ")
