@@ -13,6 +13,7 @@ import typer
 
 from app.cli.terminal.output import warn
 from app.client.catalog import RemoteCatalog
+from app.client.http.failures import CallFailed, CatalogUnreachable
 from app.client.http.http_calls import checked_url, is_loopback, shown_uri
 from app.client.oauth2 import DEFAULT_ENDPOINT, DEFAULT_SCOPE, ClientLogin, OAuth2Tokens
 from app.engine.model.data_types.types import PrimitiveType
@@ -52,7 +53,13 @@ def rest_catalog(uri: str, warehouse: str | None, properties: Mapping[str, str])
         login = _login(uri, properties, headers)
         if login is not None:
             tokens = stack.enter_context(closing(OAuth2Tokens(login)))
-        yield stack.enter_context(RemoteCatalog(uri, warehouse, headers=headers, tokens=tokens))
+        try:
+            yield stack.enter_context(RemoteCatalog(uri, warehouse, headers=headers, tokens=tokens))
+        except CatalogUnreachable as failure:
+            if failure.uri != shown_uri(uri).rstrip("/"):
+                raise
+            # The usual advice is about the options of the other catalog, which this command goes between.
+            raise CallFailed(str(failure)) from failure
 
 
 def _headers(properties: Mapping[str, str]) -> dict[str, str]:

@@ -56,9 +56,14 @@ class AnswerNotUnderstood(CallFailed):
 
 
 class CatalogUnreachable(CallFailed):
-    """There was no connection to the server; nothing was done."""
+    """There was no connection to the server; nothing was done.
+
+    Attributes:
+        uri: the server's address, without user and password.
+    """
 
     def __init__(self, uri: str, reason: str) -> None:
+        self.uri = uri
         super().__init__(f"Cannot reach a catalog at {uri}: {reason}")
 
 

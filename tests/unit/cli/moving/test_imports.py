@@ -403,3 +403,11 @@ def test_password_of_a_source_is_in_no_report(icetower: Icetower, server_url: st
     text = (folder / "icetower-import.ndjson").read_text()
     assert "geheim" not in text
     assert server_url in text
+
+
+def test_a_source_that_is_not_there_is_named_without_advice_about_the_target(icetower: Icetower) -> None:
+    failed = icetower("import", "rest", "http://127.0.0.1:1/", "--dry-run")
+
+    assert failed.status == 1
+    assert "Cannot reach a catalog at http://127.0.0.1:1: " in failed.err
+    assert "--uri" not in failed.err
