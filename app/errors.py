@@ -16,8 +16,7 @@ IcetowerError
 │   ├── PurgeRefused           gc.enabled=false
 │   ├── ExpiryRefused          the same, or a ref names a snapshot that was to go
 │   ├── OrphansRefused         the same, or it is not known what reaches a table's files
-│   ├── ManifestsUnreadable    a change needs a manifest list or manifest that is damaged or gone
-│   └── CommitRefused          the guard found that a new snapshot would lose data
+│   └── CommitRefused          it would lose data, says the guard; or what it builds on cannot be read
 ├── RequestTooLarge
 ├── UnsupportedMediaType       a body that is not announced as JSON
 ├── NotAuthenticated
@@ -147,18 +146,8 @@ class OrphansRefused(BadRequest):
     """Orphans of a table are not looked for or not marked; the message says why."""
 
 
-class ManifestsUnreadable(BadRequest):
-    """A change that needs a manifest list or a manifest of the table that is damaged or gone."""
-
-    def __init__(self, identifier: object, reason: str) -> None:
-        super().__init__(
-            f"Cannot change {identifier}: {reason}. Nothing was changed. Put that file back, or take the branch "
-            "back to a snapshot whose files are whole (`icetower table rollback`)"
-        )
-
-
 class CommitRefused(BadRequest):
-    """A commit that the guard takes for a lost update; a retry would be refused again."""
+    """A commit that the guard takes for a lost update, or that needs what cannot be read."""
 
 
 class RequestTooLarge(IcetowerError):

@@ -49,8 +49,6 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.PurgeRefused: (400, "BadRequestException"),
     errors.ExpiryRefused: (400, "BadRequestException"),
     errors.OrphansRefused: (400, "BadRequestException"),
-    # Not 500, after which clients think that it may have landed, nor 404: the table is there.
-    errors.ManifestsUnreadable: (400, "BadRequestException"),
     # Not 409: clients would build the same snapshot again. After this type Java cleans up.
     errors.CommitRefused: (400, "BadRequestException"),
     errors.RequestTooLarge: (413, "RequestTooLargeException"),

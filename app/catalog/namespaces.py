@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, new_in_warehouse
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.places.locations import LOCATION, check_location, location_of_namespace
 from app.catalog.context.protection import check_namespace_unprotected, recovery_of
-from app.database.connections.driver_errors import ConstraintBroken
 from app.database.namespaces import PropertyChanges
 from app.engine.model.identifiers import Namespace, check_namespace
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited
-from app.errors import AmbiguousProperties, InvalidRequest, NoSuchWarehouse
+from app.errors import AmbiguousProperties, InvalidRequest
 
 
 def list_namespaces(catalog: Catalog, parent: Namespace | None, page: Page) -> Listing[Namespace]:
@@ -48,23 +46,6 @@ def create_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping
         catalog.namespaces.create(
             catalog.warehouse.id, namespace, dict(properties), catalog.author(), catalog.caller.claim
         )
-
-
-@contextmanager
-def new_in_warehouse(catalog: Catalog) -> Iterator[None]:
-    """Say that the warehouse is gone if that is why a namespace cannot be made.
-
-    Raises:
-        NoSuchWarehouse: another server has dropped it within the last second.
-    """
-    here = catalog.warehouse
-    try:
-        yield
-    except ConstraintBroken as error:
-        found = catalog.server.warehouses.find(here.name)
-        if found is not None and found.id == here.id:
-            raise
-        raise NoSuchWarehouse(here.name) from error
 
 
 def load_namespace(catalog: Catalog, namespace: Namespace) -> dict[str, str]:

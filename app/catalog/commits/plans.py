@@ -342,7 +342,7 @@ def refusals_explained(catalog: Catalog, base: Base[M], intention: Intention[M, 
 
     Raises:
         CommitStateUnknown: instead of a refusal, if the intention may have landed earlier.
-        ManifestsUnreadable: it needs a manifest list or a manifest that is damaged or gone.
+        CommitRefused: it needs a manifest list or a manifest that is damaged or gone.
     """
     try:
         with readable_or_refused(base.identifier):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from app.catalog.context.server import Rules, Server
 from app.catalog.context.stores import NamespaceStore, PointerStore, ShownNamespaces, ShownPointers
 from app.catalog.filesystem_tables.pointers import FolderPointers
 from app.catalog.filesystem_tables.rules import as_of_a_time, refusal_of
+from app.database.connections.driver_errors import ConstraintBroken
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.warehouses import Layout, Warehouse
@@ -308,3 +310,20 @@ def own_catalog(server: Server, warehouse_id: int) -> Catalog:
     if warehouse is None:
         raise NoSuchWarehouse(f"number {warehouse_id}")
     return Catalog(server, warehouse, SERVER_ITSELF)
+
+
+@contextmanager
+def new_in_warehouse(catalog: Catalog) -> Iterator[None]:
+    """Say that the warehouse is gone if that is why a namespace cannot be made.
+
+    Raises:
+        NoSuchWarehouse: another server has dropped it within the last second.
+    """
+    here = catalog.warehouse
+    try:
+        yield
+    except ConstraintBroken as error:
+        found = catalog.server.warehouses.find(here.name)
+        if found is not None and found.id == here.id:
+            raise
+        raise NoSuchWarehouse(here.name) from error

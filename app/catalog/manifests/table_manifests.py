@@ -16,7 +16,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata, CorruptTable, FileMissing, InvalidMetadata, ManifestsUnreadable
+from app.errors import CommitRefused, CorruptMetadata, CorruptTable, FileMissing, InvalidMetadata
 from app.formats.bounds import read_bounded
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import KnownLines
@@ -162,17 +162,20 @@ def _corrupt_if_invalid(location: Location) -> Iterator[None]:
 
 @contextmanager
 def readable_or_refused(identifier: TableIdentifier) -> Iterator[None]:
-    """Refuse a change that needs manifests which cannot be read.
+    """Refuse a change that needs manifests which cannot be read: it certainly does not land.
 
     Raises:
-        ManifestsUnreadable: a manifest list or a manifest is damaged or gone.
+        CommitRefused: a manifest list or a manifest is damaged or gone.
     """
     try:
         yield
     except CorruptTable:
         raise  # They can be read, and contradict the table.
     except (CorruptMetadata, FileMissing) as error:
-        raise ManifestsUnreadable(identifier, str(error)) from error
+        raise CommitRefused(
+            f"Cannot change {identifier}: {error}. Nothing was changed. Put that file back, or take the branch back "
+            "to a snapshot whose files are whole (`icetower table rollback`)"
+        ) from error
 
 
 class CheckedManifests(TableManifests):

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.catalog.context.absent_stores import check_store_is_there
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, new_in_warehouse
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.past.moments import moment_text
 from app.catalog.context.protection import check_namespace_unprotected, check_unprotected
 from app.catalog.context.registrations import new_registration
-from app.catalog.namespaces import new_in_warehouse
 from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind

@@ -143,7 +143,7 @@ def preview_dangling_deletes(
         NoSuchTable, NoSuchRef: there is no such table or branch.
         InvalidRequest: the branch is a tag.
         NotSupported: the table is encrypted.
-        ManifestsUnreadable: a manifest list or a manifest is damaged or gone.
+        CommitRefused: a manifest list or a manifest is damaged or gone.
         MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
     """
     catalog.permit("remove_dangling_deletes", identifier)
@@ -164,7 +164,7 @@ def remove_dangling_deletes(
         NotSupported: the table is encrypted.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; the new files stay.
-        ManifestsUnreadable: a manifest list or a manifest is damaged or gone.
+        CommitRefused: a manifest list or a manifest is damaged or gone.
         MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
     """
     catalog.permit("remove_dangling_deletes", identifier)

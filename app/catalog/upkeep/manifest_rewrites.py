@@ -214,7 +214,7 @@ def rewrite_manifests(
         ManifestsReplaced: others replaced manifests faster than they could be rewritten.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; the new files stay.
-        ManifestsUnreadable: a manifest list or a manifest is damaged or gone.
+        CommitRefused: a manifest list or a manifest is damaged or gone.
         MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
     """
     catalog.permit("rewrite_manifests", identifier)

@@ -129,7 +129,7 @@ def write_statistics_of_partitions(
         NotSupported: the table is encrypted.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; the file stays.
-        ManifestsUnreadable: a manifest list or a manifest is damaged or gone.
+        CommitRefused: a manifest list or a manifest is damaged or gone.
         MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
         CorruptTable: partition values or counts do not fit the statistics file.
     """

@@ -13,7 +13,7 @@ from app.catalog.context.seen.live_paths import LivePaths
 from app.catalog.tables import NewTable
 from app.engine.model.ids import Location
 from app.engine.model.schema import Schema
-from app.errors import FilesUnavailable, GivenUp, InvalidDataFile, ManifestsUnreadable
+from app.errors import CommitRefused, FilesUnavailable, GivenUp, InvalidDataFile
 from app.fileio.memory import MemoryFiles
 from app.fileio.wanted import ask_if_wanted
 from app.formats.manifests.source import ManifestCache
@@ -135,7 +135,7 @@ def test_an_append_beside_a_damaged_manifest_list_certainly_did_not_land(
         catalog.files.write_new(damaged, b"something else")
     catalog = with_server(catalog, live_paths=LivePaths(1 << 20), manifest_cache=ManifestCache(1 << 20))
 
-    with pytest.raises(ManifestsUnreadable, match=f"{damaged}.*Nothing was changed. Put that file back"):
+    with pytest.raises(CommitRefused, match=f"{damaged}.*Nothing was changed. Put that file back"):
         append(catalog, put(catalog, "2.parquet", rows(1)))
 
     assert load_table(catalog).metadata == before

@@ -29,11 +29,11 @@ from app.engine.model.files.manifests import DataFile, ManifestContent, Manifest
 from app.engine.model.ids import Location, SpecId
 from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.errors import (
+    CommitRefused,
     CommitStateUnknown,
     CorruptMetadata,
     InvalidRequest,
     ManifestsReplaced,
-    ManifestsUnreadable,
     NoSuchRef,
     NoSuchTable,
     NotSupported,
@@ -333,7 +333,7 @@ def test_a_rewrite_of_manifests_that_cannot_be_read_is_refused(catalog: Catalog)
         lambda: remove_dangling_deletes(fresh, DEPARTURES, "main"),
         lambda: write_statistics_of_partitions(fresh, DEPARTURES, None),
     ):
-        with pytest.raises(ManifestsUnreadable, match=f"{damaged}. Nothing was changed"):
+        with pytest.raises(CommitRefused, match=f"{damaged}. Nothing was changed"):
             change()
 
     assert files_in(catalog) == before
