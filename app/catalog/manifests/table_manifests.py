@@ -16,6 +16,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.error_frames import let_go_of_frames
 from app.errors import CommitRefused, CorruptMetadata, CorruptTable, FileMissing, InvalidMetadata
 from app.formats.bounds import read_bounded
 from app.formats.manifests.columns import ManifestColumns
@@ -157,6 +158,8 @@ def _corrupt_if_invalid(location: Location) -> Iterator[None]:
     try:
         yield
     except InvalidMetadata as error:
+        # They hold the file's content, in a cycle with the frame of this `with` from Python 3.13 on.
+        let_go_of_frames(error)
         raise CorruptMetadata(location, str(error)) from error
 
 
