@@ -14,7 +14,7 @@ from app.engine.model.data_types.types import (
     StructType,
     child_fields,
 )
-from app.engine.model.data_types.values import to_bytes
+from app.engine.model.data_types.values import FLOATING_KINDS, to_bytes
 from app.engine.model.ids import FieldId
 from app.engine.model.schema import Schema
 from app.engine.model.settings.properties import COLUMN_METRICS_PREFIX
@@ -53,6 +53,10 @@ def file_metrics(columns: MappedColumns, metadata: TableMetadata) -> dict[str, A
         if facts.null_count is not None:
             nulls[field_id] = facts.null_count
         if mode == COUNTS or leaf.is_repeated or facts.lower is None or facts.upper is None:
+            continue
+        if leaf.type.kind in FLOATING_KINDS:
+            # Footers do not count NaN. With bounds and without that count, readers take all values for between the
+            # bounds, and a DELETE whose filter holds for both takes the whole file, with the rows that have NaN.
             continue
         length = mode if leaf.type.kind in _CUT else FULL
         lower[field_id] = to_bytes(leaf.type, cut_down(facts.lower, length))
@@ -124,14 +128,13 @@ def cut_down(value: Any, length: int) -> Any:
     """Return a value at or below another: text and binary are cut to a length that is not 0."""
     if length > 0 and isinstance(value, str | bytes):
         return value[:length]
-    # Both zeros are between the bounds, whichever of them a writer's column has.
-    return -0.0 if isinstance(value, float) and value == 0 else value
+    return value
 
 
 def cut_up(value: Any, length: int) -> Any:
     """Return a value at or above another, cut in the same way; None if there is none."""
     if length <= 0 or not isinstance(value, str | bytes) or len(value) <= length:
-        return 0.0 if isinstance(value, float) and value == 0 else value
+        return value
     return _next_text(value[:length]) if isinstance(value, str) else _next_bytes(value[:length])
 
 

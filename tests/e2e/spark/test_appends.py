@@ -118,6 +118,19 @@ def test_row_level_deletes_apply_to_appended_files(sql: Sql, sqlite_server: str)
     assert sql("SELECT count(*), count_if(id = 4) FROM t") == [(29, 2)]
 
 
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_a_delete_by_a_filter_leaves_rows_that_have_nan(sql: Sql, sqlite_server: str, mode: str) -> None:
+    sql(
+        f"CREATE TABLE t (id BIGINT, price DOUBLE) USING iceberg TBLPROPERTIES ('write.delete.mode' = '{mode}')"
+    )
+    appends = Appends(sql, sqlite_server)
+    appends.append(appends.put("1.parquet", pa.table({"id": [1, 2, 3], "price": [1.0, 5.0, float("nan")]})))
+
+    assert sql("SELECT isnan(max(price)), count(price) FROM t") == [(True, 3)]
+    sql("DELETE FROM t WHERE price < 10")
+    assert sql("SELECT id FROM t") == [(3,)]
+
+
 def test_row_ids_stay_when_the_server_merges_manifests(sql: Sql, sqlite_server: str) -> None:
     sql(
         "CREATE TABLE t (id BIGINT) USING iceberg TBLPROPERTIES ('format-version' = '3', "

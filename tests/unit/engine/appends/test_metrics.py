@@ -17,6 +17,7 @@ COLUMNS = [
         5, "l", {"type": "list", "element-id": 6, "element": "string", "element-required": False}
     ),
 ]  # fmt: skip
+BY_A = [{"transform": "identity", "source-id": 1, "direction": "asc", "null-order": "nulls-first"}]
 ROWS = pa.table(
     {"a": ["x" * 20, None], "s": [{"b": "y" * 20, "c": 7}, {"b": "y", "c": 8}], "l": [["z"], ["z", "z"]]}
 )
@@ -63,10 +64,9 @@ def test_mode_that_cannot_be_read_counts_as_not_set(mode: str) -> None:
 
 
 def test_columns_of_the_sort_order_have_bounds_in_any_case() -> None:
-    by_a = [{"transform": "identity", "source-id": 1, "direction": "asc", "null-order": "nulls-first"}]
-    by_bucket = [{**by_a[0], "transform": "bucket[4]"}]
+    by_bucket = [{**BY_A[0], "transform": "bucket[4]"}]
 
-    assert set(data_file({metrics("default"): "none"}, sort_fields=by_a).lower_bounds or ()) == {1}
+    assert set(data_file({metrics("default"): "none"}, sort_fields=BY_A).lower_bounds or ()) == {1}
     assert set(data_file({metrics("default"): "none"}, sort_fields=by_bucket).lower_bounds or ()) == set()
 
 
@@ -95,9 +95,16 @@ def test_cut_bounds_enclose_the_value(value: Any, length: int, lower: Any, upper
     assert (cut_down(value, length), cut_up(value, length)) == (lower, upper)
 
 
-def test_both_zeros_are_between_bounds_that_are_zero() -> None:
-    assert str(cut_down(0.0, 16)) == "-0.0"
-    assert str(cut_up(-0.0, 16)) == "0.0"
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_floating_numbers_have_no_bounds_as_some_may_be_nan(kind: str) -> None:
+    table = table_of([column(1, "a", kind), column(2, "b", "int")], sort_fields=BY_A)
+    rows = pa.table({"a": pa.array([1.0, float("nan")], pa.float32()), "b": pa.array([1, 2], pa.int32())})
+
+    file = parquet_file(parquet(rows)).data_file(table)
+
+    assert (file.value_counts or {})[1] == 2
+    assert not file.nan_value_counts
+    assert set(file.lower_bounds or {}) == set(file.upper_bounds or {}) == {2}
 
 
 def test_row_groups_without_statistics_leave_no_bounds() -> None:
