@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.engine.appends.footers import FileColumn, Footer, LeafFacts, Shape
 from app.engine.appends.name_mapping import NAME_MAPPING, MappedName, name_mapping_of
@@ -141,13 +141,7 @@ class _Mapping:
         if not isinstance(wanted.type, StructType):
             # Writers call the parts of lists and maps what they like; a name mapping has the spec's names.
             names = [item.name for item in child_fields(wanted.type)]
-            children = [
-                FileColumn(
-                    part, item.shape, item.field_id, item.is_optional, item.children, item.type, item.type_text,
-                    item.facts,
-                )
-                for part, item in zip(names, children, strict=True)
-            ]  # fmt: skip
+            children = [replace(item, name=part) for part, item in zip(names, children, strict=True)]
         self.match(children, child_fields(wanted.type), _Place(place.prefix, repeated, place.find))
 
     def _check_type(self, name: str, column: FileColumn, wanted: Type) -> None:
@@ -157,7 +151,7 @@ class _Mapping:
                 self._path, f"its column {name} is {column.shape.value}, in the table it is {shape.value}"
             )
         if isinstance(wanted, PrimitiveType) and (
-            column.type is None or not is_readable_as(column.type, wanted)
+            column.type is None or not is_readable_as(column.type, wanted, is_annotated=column.is_annotated)
         ):
             raise InvalidDataFile(
                 self._path,
@@ -171,8 +165,11 @@ class _Mapping:
         return all(leaf.facts is None or leaf.facts.null_count != 0 for leaf in column.leaves())
 
 
-def is_readable_as(found: PrimitiveType, wanted: PrimitiveType) -> bool:
+def is_readable_as(found: PrimitiveType, wanted: PrimitiveType, *, is_annotated: bool = False) -> bool:
     """Say whether every reader can read values of a file as a column's type.
+
+    Args:
+        is_annotated: as `FileColumn.is_annotated` of the values in the file.
 
     A date as a timestamp is left out: the spec allows that promotion, but engines do not read it yet.
 
@@ -181,7 +178,9 @@ def is_readable_as(found: PrimitiveType, wanted: PrimitiveType) -> bool:
     if found == wanted:
         return True
     match found.kind, wanted.kind:
-        case ("int", "long") | ("float", "double"):
+        case ("int", "long"):
+            return not is_annotated
+        case ("float", "double"):
             return True
         case ("decimal", "decimal"):
             return found.scale == wanted.scale and (found.precision or 0) <= (wanted.precision or 0)

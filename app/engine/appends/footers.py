@@ -48,6 +48,8 @@ class FileColumn:
     """What the file calls the type."""
     facts: LeafFacts | None = None
     """Of a leaf."""
+    is_annotated: bool = False
+    """Of an `int` whose width is said once more: Iceberg's own readers cannot read such a one as `long`."""
 
     def leaves(self) -> Iterator[FileColumn]:
         """Yield the column itself if it is a leaf, or the leaves inside it."""

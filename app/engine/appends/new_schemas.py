@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.engine.appends.columns import is_readable_as
@@ -20,6 +20,7 @@ class _Column:
 
     shape: Shape
     type: PrimitiveType | None
+    is_annotated: bool
     children: dict[str, _Column] = field(default_factory=dict)
 
 
@@ -75,42 +76,32 @@ def _merge(path: str, prefix: str, known: dict[str, _Column], columns: Sequence[
             )
         earlier = known.get(column.name)
         if earlier is None:
-            earlier = known[column.name] = _Column(column.shape, column.type)
+            earlier = known[column.name] = _Column(column.shape, column.type, column.is_annotated)
         elif earlier.shape is not column.shape:
             raise InvalidDataFile(
                 path, f"its column {name} is {column.shape.value}, in other files it is {earlier.shape.value}"
             )
-        elif column.type is not None and earlier.type is not None:
-            earlier.type = _widest(path, name, earlier.type, column.type)
+        else:
+            _widen(path, name, earlier, column)
         # Writers call the parts of lists and maps what they like: they are known by their place.
         parts = column.children
         if column.shape in {Shape.LIST, Shape.MAP}:
             names = ("element",) if column.shape is Shape.LIST else ("key", "value")
-            parts = tuple(_called(part, other) for part, other in zip(names, parts, strict=True))
+            parts = tuple(replace(other, name=part) for part, other in zip(names, parts, strict=True))
         _merge(path, f"{name}.", earlier.children, parts)
 
 
-def _called(name: str, column: FileColumn) -> FileColumn:
-    return FileColumn(
-        name,
-        column.shape,
-        column.field_id,
-        column.is_optional,
-        column.children,
-        column.type,
-        column.type_text,
-        column.facts,
-    )
-
-
-def _widest(path: str, name: str, first: PrimitiveType, second: PrimitiveType) -> PrimitiveType:
-    if is_readable_as(second, first):
-        return first
-    if is_readable_as(first, second):
-        return second
-    raise InvalidDataFile(
-        path, f"its column {name} is of type {second}, in other files it is of type {first}"
-    )
+def _widen(path: str, name: str, earlier: _Column, column: FileColumn) -> None:
+    first, second = earlier.type, column.type
+    if first is None or second is None:
+        return
+    if is_readable_as(first, second, is_annotated=earlier.is_annotated):
+        earlier.type = second
+    elif not is_readable_as(second, first, is_annotated=column.is_annotated):
+        raise InvalidDataFile(
+            path, f"its column {name} is of type {second}, in other files it is of type {first}"
+        )
+    earlier.is_annotated = earlier.is_annotated or column.is_annotated
 
 
 def _field(name: str, kind: Any, ids: Iterator[int]) -> dict[str, Any]:

@@ -27,7 +27,6 @@ _ARROW_SCHEMA: Final = b"\x18\x0cARROW:schema\x18"
 """The key under which Arrow keeps a schema of its own, between the heads of a key and of a value."""
 _OTHER_KEY: Final = b"\x18\x0cother:schema\x18"
 _KEPT_SCHEMA: Final = b"other:schema"
-_LOWEST_LONG: Final = -(1 << 63)
 
 
 _PLAIN: Final = {
@@ -186,9 +185,7 @@ def _column(field: Any, leaves: Iterator[FileColumn], own: ArrowField | None) ->
         leaf = next(leaves)
         if strange is not None:
             leaf = replace(leaf, type=None, type_text=f"{strange}, as Arrow reads it, {leaf.type_text}")
-        return FileColumn(
-            field.name, Shape.LEAF, field_id, field.nullable, (), leaf.type, leaf.type_text, leaf.facts
-        )
+        return replace(leaf, name=field.name, field_id=field_id, is_optional=field.nullable)
     if strange is not None:
         raise NotParquetError(
             f"its column {field.name} is of type {strange} to Arrow, which the server does not know"
@@ -203,9 +200,16 @@ def _leaf(column: Any, place: int, groups: list[Any]) -> FileColumn:
     logical = json.loads(column.logical_type.to_json())
     kind = _type_of(column, logical)
     text = str(column.logical_type) if logical.get("Type") != "None" else column.physical_type
-    facts = _facts([group.column(place) for group in groups], _reader(column, logical, kind))
+    facts = _facts([group.column(place) for group in groups], _reader(column, kind))
     return FileColumn(
-        column.name, Shape.LEAF, None, True, (), kind, f"{text} ({column.physical_type})", facts
+        column.name,
+        Shape.LEAF,
+        None,
+        True,
+        type=kind,
+        type_text=f"{text} ({column.physical_type})",
+        facts=facts,
+        is_annotated=column.physical_type == "INT32" and logical.get("Type") == "Int",
     )
 
 
@@ -217,13 +221,14 @@ def _type_of(column: Any, logical: dict[str, Any]) -> PrimitiveType | None:
     physical, name = column.physical_type, logical.get("Type")
     text = _PLAIN.get((str(physical), str(name)))
     match physical, name:
-        case "INT32", "Int" if logical["isSigned"] or logical["bitWidth"] < 32:
+        case "INT32", "Int" if logical["isSigned"]:
             text = "int"
         case "INT64", "Int" if logical["isSigned"]:
             text = "long"
         case "INT64", "Time" if logical["timeUnit"] == "microseconds":
             text = "time"
-        case "INT64", "Timestamp":
+        # Of milliseconds, Iceberg's own readers make microseconds if they are in a dictionary, and fail otherwise.
+        case "INT64", "Timestamp" if logical["timeUnit"] != "milliseconds":
             zone = "timestamptz" if logical["isAdjustedToUTC"] else "timestamp"
             text = zone + ("_ns" if logical["timeUnit"] == "nanoseconds" else "")
         case "INT96", _:
@@ -242,7 +247,7 @@ Read = Callable[[Any], Any]
 """Makes a value of the raw one of a statistic; None if it is no bound."""
 
 
-def _reader(column: Any, logical: dict[str, Any], kind: PrimitiveType | None) -> Read | None:
+def _reader(column: Any, kind: PrimitiveType | None) -> Read | None:
     if kind is None or column.physical_type == "INT96":
         return None
     match kind.kind:
@@ -255,8 +260,6 @@ def _reader(column: Any, logical: dict[str, Any], kind: PrimitiveType | None) ->
             return lambda raw: UUID(bytes=raw)
         case "float" | "double":
             return lambda raw: None if math.isnan(raw) else raw
-        case "timestamp" | "timestamptz" if logical["timeUnit"] == "milliseconds":
-            return lambda raw: raw * 1000 if _LOWEST_LONG <= raw * 1000 < -_LOWEST_LONG else None
     return lambda raw: raw
 
 

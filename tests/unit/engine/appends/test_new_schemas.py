@@ -86,6 +86,15 @@ def test_contradiction_names_the_file(first: pa.DataType, second: pa.DataType, m
         schema_of({"a": first}, {"a": second})
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1)])
+def test_what_says_its_width_once_more_is_not_widened(order: tuple[int, ...]) -> None:
+    kinds = [pa.int16(), pa.int32(), pa.int64()]
+
+    assert str(schema_of({"a": kinds[0]}, {"a": kinds[1]})["a"]) == "int"
+    with pytest.raises(InvalidDataFile, match=r"its column a is of type (int|long), in other files"):
+        schema_of(*({"a": kinds[place]} for place in order))
+
+
 def test_files_that_were_written_for_a_table_are_refused() -> None:
     with pytest.raises(InvalidDataFile, match="have field ids"):
         NewSchema().add("x", footer(with_ids(pa.schema({"a": pa.int32()}), {"a": 7})))

@@ -74,7 +74,7 @@ def test_utc_has_several_names(zone: str) -> None:
         (pa.uuid(), "uuid"),
         (pa.large_string(), "string"),
         (pa.dictionary(pa.int32(), pa.string()), "string"),
-        (pa.timestamp("ms"), "timestamp"),
+        (pa.timestamp("us"), "timestamp"),
         (pa.date64(), "date"),
     ],
 )
