@@ -56,7 +56,11 @@ def _read(fields: Any) -> dict[str, MappedName]:
             field_id, names = field.get("field-id"), field["names"]
             if not (field_id is None or type(field_id) is int) or isinstance(names, str):
                 raise TypeError("a field id is a whole number, and names are a list")
-            found.update(dict.fromkeys(names, MappedName(field_id, _read(field.get("fields") or ()))))
+            mapped = MappedName(field_id, _read(field.get("fields") or ()))
+            for name in names:
+                # Iceberg's own readers fail then, and others take one of the columns.
+                if found.setdefault(name, mapped) is not mapped:
+                    raise ValueError(f"{name[:100]!r} is the name of two columns")
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError("it is not a list of fields with names") from error
     return found

@@ -96,6 +96,8 @@ def test_column_that_a_name_mapping_does_not_know_yet_is_refused_because_of_it()
         '[{"field-id": [1], "names": ["a"]}]',
         '[{"field-id": true, "names": ["a"]}]',
         '[{"field-id": 1, "names": "a"}]',
+        '[{"field-id": 1, "names": ["a"]}, {"field-id": 2, "names": ["b", "a"]}]',
+        '[{"field-id": 1, "names": ["a"]}, {"names": ["s"], "fields": [{"names": ["x"]}, {"names": ["x"]}]}]',
         "[" * 100_000,
     ],
     ids=lambda mapping: mapping[:40],
