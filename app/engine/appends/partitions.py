@@ -143,6 +143,12 @@ class _Field:
             )
         result = self.transform.result_type(self._source)
         assert isinstance(result, PrimitiveType)
+        if result.kind == "fixed":
+            # Java's up to 1.10 read and write the length before them, which Avro and all others do not.
+            raise InvalidDataFile(
+                path,
+                f"its partition field {self.name} is of type {result}, of which no manifest can be read by all engines",
+            )
         return self._source, result
 
     def read(self, path: str, value: Any) -> Any:

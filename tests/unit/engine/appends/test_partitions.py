@@ -17,7 +17,7 @@ from tests.builders.parquet_files import PATH, column, parquet, parquet_file, pa
 ROW = parquet(pa.table({"other": [1]}))
 
 
-def partition_of(kind: str, transform: str, rows: list[Any], **more: Any) -> tuple[Any, ...]:
+def partition_of(kind: str, transform: str, rows: Any, **more: Any) -> tuple[Any, ...]:
     table = table_of([column(1, "c", kind), column(2, "other", "long")], [partitioned_by(transform)])
     content = parquet(pa.table({"c": rows})) if len(rows) else ROW
     return parquet_file(content, **more).data_file(table).partition
@@ -164,6 +164,16 @@ def test_spec_of_the_file_may_be_an_older_one() -> None:
     file = parquet_file(parquet(pa.table({"c": [5]})), spec_id=0).data_file(table)
 
     assert (file.spec_id, file.partition) == (0, (5,))
+
+
+@pytest.mark.parametrize("value", [b"abcd", None])
+def test_values_that_engines_lay_out_differently_are_refused(value: bytes | None) -> None:
+    rows = pa.array([value], pa.binary(4))
+
+    with pytest.raises(InvalidDataFile, match=r"of type fixed\[4\], of which no manifest can be read by all"):
+        partition_of("fixed[4]", "identity", rows)
+
+    assert partition_of("fixed[4]", "bucket[1]", rows) == (None if value is None else 0,)
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])
