@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 _I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
 END = b"\x00"
+REQUIRED, OPTIONAL, REPEATED = 0, 1, 2
+INT32, BYTE_ARRAY = 1, 6
+UTF8, MAP, MAP_KEY_VALUE, LIST, ENUM, JSON, BSON = 0, 1, 2, 3, 4, 19, 20
 
 
 def footer_of(elements: Sequence[bytes], groups: Sequence[bytes] = (), pairs: Sequence[bytes] = ()) -> bytes:
@@ -20,22 +23,41 @@ def file_of(footer: bytes) -> bytes:
     return b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
 
 
-def nest(name: str, children: int) -> bytes:
+def nest(
+    name: str,
+    children: int,
+    *,
+    repetition: int = OPTIONAL,
+    converted: int | None = None,
+    field_id: int | None = None,
+) -> bytes:
     """Return a `SchemaElement` that has children."""
-    return (
-        _head(3, _I32)
-        + _zigzag(1)
-        + _head(1, _BINARY)
-        + text(name)
-        + _head(1, _I32)
-        + _zigzag(children)
-        + END
-    )
+    written = _head(3, _I32) + _zigzag(repetition) + _head(1, _BINARY) + text(name)
+    written += _head(1, _I32) + _zigzag(children)
+    return written + _meaning(5, converted, field_id)
 
 
-def leaf(name: str) -> bytes:
-    """Return a `SchemaElement` for a column of int32."""
-    return _head(1, _I32) + _zigzag(1) + _head(2, _I32) + _zigzag(1) + _head(1, _BINARY) + text(name) + END
+def leaf(
+    name: str,
+    *,
+    repetition: int = OPTIONAL,
+    physical: int = INT32,
+    converted: int | None = None,
+    field_id: int | None = None,
+) -> bytes:
+    """Return a `SchemaElement` for a column of one value."""
+    written = _head(1, _I32) + _zigzag(physical) + _head(2, _I32) + _zigzag(repetition)
+    return written + _head(1, _BINARY) + text(name) + _meaning(4, converted, field_id)
+
+
+def _meaning(last: int, converted: int | None, field_id: int | None) -> bytes:
+    """Return the rest of a `SchemaElement` of which a field has been written last."""
+    written = b""
+    for number, value in ((6, converted), (9, field_id)):
+        if value is not None:
+            written += _head(number - last, _I32) + _zigzag(value)
+            last = number
+    return written + END
 
 
 def row_group(columns: Sequence[bytes]) -> bytes:

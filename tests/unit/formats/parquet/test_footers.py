@@ -6,10 +6,22 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from app.fileio.tails import Tail
 from app.formats.parquet.footers import read_footer
-from tests.builders.hostile_footers import file_of, footer_of, leaf, nest, pair
+from tests.builders.hostile_footers import (
+    BSON,
+    BYTE_ARRAY,
+    ENUM,
+    JSON,
+    UTF8,
+    file_of,
+    footer_of,
+    leaf,
+    nest,
+    pair,
+)
 from tests.builders.parquet_files import parquet, parquet_rows
 
 
@@ -47,3 +59,15 @@ def test_bound_with_more_digits_than_its_decimal_is_none() -> None:
 
     assert bounds(content) == (Decimal("99.99"), Decimal("99.99"))
     assert bounds(lying) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("converted", "kind"), [(None, "binary"), (UTF8, "string"), (ENUM, None), (JSON, None), (BSON, None)]
+)
+def test_texts_by_other_names_have_no_type_that_all_readers_filter(
+    converted: int | None, kind: str | None
+) -> None:
+    content = file_of(footer_of([nest("root", 1), leaf("c", physical=BYTE_ARRAY, converted=converted)]))
+    (column,) = read_footer(Tail(len(content), content)).columns
+
+    assert (column.type and str(column.type)) == kind
