@@ -32,6 +32,7 @@ from app.engine.model.files.manifests import (
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.files.partition_values import specs_with_fixed_values
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.snapshot import Snapshot
@@ -311,8 +312,12 @@ class _Manifests:
     ) -> list[ManifestFile]:
         packed = self._packed(added)
         before = list(self._source.manifests(head)) if head is not None else []
-        data = [item for item in before if item.content is ManifestContent.DATA]
-        deletes = [item for item in before if item.content is not ManifestContent.DATA]
+        untouched = specs_with_fixed_values(metadata)
+        data: list[ManifestFile] = []
+        kept: list[ManifestFile] = []
+        for item in before:
+            is_data = item.content is ManifestContent.DATA
+            (data if is_data and item.partition_spec_id not in untouched else kept).append(item)
         new = [written.manifest for _, written in packed]
         found: list[ManifestFile] = []
         own = {id(written.manifest): (entries, written) for entries, written in packed}
@@ -324,7 +329,7 @@ class _Manifests:
             for manifest in group:
                 mine = own.get(id(manifest))
                 found.append(manifest if mine is None else self._new.store(mine[1]))
-        return [*found, *deletes]
+        return [*found, *kept]
 
     def _packed(self, added: Sequence[DataFile]) -> list[tuple[list[ManifestEntry], WrittenManifest]]:
         by_spec: dict[SpecId, list[ManifestEntry]] = {}

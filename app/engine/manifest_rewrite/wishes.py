@@ -9,6 +9,7 @@ from typing import Any, Final
 from app.engine.appends.merging import MergeRules
 from app.engine.model.data_types.values import order_key
 from app.engine.model.files.manifests import Partition
+from app.engine.model.files.partition_values import specs_with_fixed_values
 from app.engine.model.ids import SpecId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.table_metadata import TableMetadata
@@ -64,7 +65,12 @@ class RewriteRules:
                 raise InvalidRequest(
                     f"Cannot rewrite manifests of spec-id {wish.spec_id}: the table has no such spec"
                 )
-        leading = {spec.spec_id: _places(wish.cluster_by, spec, metadata) for spec in specs}
+        untouched = specs_with_fixed_values(metadata)
+        leading = {
+            spec.spec_id: _places(wish.cluster_by, spec, metadata)
+            for spec in specs
+            if spec.spec_id not in untouched
+        }
         if wish.cluster_by is not None and not any(leading.values()):
             raise InvalidRequest(
                 f"Cannot cluster-by {wish.cluster_by[:100]!r}: no partition field has this name, nor is one made "

@@ -146,6 +146,33 @@ def test_row_ids_stay_when_the_server_merges_manifests(sql: Sql, sqlite_server: 
         seen = found
 
 
+def test_manifests_of_fixed_partitions_stay_as_spark_wrote_them(sql: Sql, sqlite_server: str) -> None:
+    tables = f"{sqlite_server}/v1/namespaces/{sql.namespace}/tables"
+    kinds = {"id": "long", "v": "fixed[2]"}
+    columns = [
+        {"id": number, "name": name, "required": False, "type": kind}
+        for number, (name, kind) in enumerate(kinds.items(), start=1)
+    ]
+    by_v = {"name": "v", "transform": "identity", "source-id": 2, "field-id": 1000}
+    created = {
+        "name": "t",
+        "schema": {"type": "struct", "schema-id": 0, "fields": columns},
+        "partition-spec": {"spec-id": 0, "fields": [by_v]},
+        "properties": {"commit.manifest.min-count-to-merge": "2", "commit.manifest-merge.enabled": "false"},
+    }
+    assert httpx.post(tables, json=created).is_success
+    for number in range(3):
+        sql(f"INSERT INTO t VALUES ({number}, X'000{number}')")
+    assert httpx.post(f"{tables}/t/rewrite-manifests", json={}).json()["manifests-created"] == 0
+    sql("ALTER TABLE t REPLACE PARTITION FIELD v WITH bucket(1, id)")
+    sql("ALTER TABLE t SET TBLPROPERTIES ('commit.manifest-merge.enabled' = 'true')")
+    appends = Appends(sql, sqlite_server)
+    appends.append(appends.put("1.parquet", pa.table({"id": [10], "v": pa.array([b"ab"], pa.binary(2))})))
+
+    assert sql("SELECT id FROM t ORDER BY id") == [(0,), (1,), (2,), (10,)]
+    assert sql("SELECT count(*) FROM our.t.manifests") == [(4,)]
+
+
 def test_files_that_spark_wrote_without_iceberg_are_taken(sql: Sql, sqlite_server: str) -> None:
     sql(f"CREATE TABLE t ({COLUMNS}, n INT) USING iceberg")
     appends = Appends(sql, sqlite_server)

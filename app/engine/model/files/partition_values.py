@@ -52,6 +52,20 @@ def partition_field_types(metadata: TableMetadata, spec: PartitionSpec) -> list[
     return [_type_of(field, schema) for field in spec.fields]
 
 
+def specs_with_fixed_values(metadata: TableMetadata) -> frozenset[SpecId]:
+    """Return the specs that have values of type `fixed`, which engines lay out in two ways.
+
+    Avro's own way cannot be read by Iceberg's Java library up to 1.10, and its way by no other engine. So manifests of
+    these specs stay as they are.
+    """
+    return frozenset(
+        spec.spec_id
+        for spec in metadata.partition_specs
+        for kind in partition_field_types(metadata, spec)
+        if isinstance(kind, PrimitiveType) and kind.kind == "fixed"
+    )
+
+
 def schema_with_sources(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
     """Return the newest schema with most of a spec's source columns, the current one first."""
     sources = {field.source_id for field in spec.fields}
