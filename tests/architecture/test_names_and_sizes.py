@@ -92,6 +92,7 @@ def test_imports_stand_at_the_top() -> None:
         "app/fileio/schemes.py",
         "app/formats/avro/container.py",
         "app/formats/parquet/footers.py",
+        "app/formats/parquet/nested_layouts.py",
         "app/formats/parquet/partition_statistics.py",
         "app/formats/manifests/columns.py",
         "app/maintenance/spark/spark_sessions.py",

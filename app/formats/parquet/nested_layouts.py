@@ -1,4 +1,4 @@
-"""Layouts of lists and maps: their levels and names, by which readers find what is inside them."""
+"""Layouts of lists and maps: levels and names by which readers find values."""
 
 from __future__ import annotations
 
