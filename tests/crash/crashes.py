@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from app.database.connections.database import Database
 from app.database.schema.rows import file_deletions
 from tests.crash import crashing_server
 from tests.servers.forks import ForkedProcess
+from tests.servers.ports import hold_port
 
 DAY_MS = 24 * 3_600_000
 SCHEMA = {
@@ -27,13 +28,6 @@ SCHEMA = {
 }
 
 
-def free_port() -> int:
-    """Return a port that was free a moment ago; the server keeps it over its restarts."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class CrashingServer:
     """A server process on one port, one database and one warehouse, to be killed and started again."""
 
@@ -41,7 +35,8 @@ class CrashingServer:
         self, folder: Path, settings: dict[str, str] | None = None, max_file_bytes: int | None = None
     ) -> None:
         self.folder = folder
-        self.port = free_port()
+        self._held = ExitStack()
+        self.port = hold_port(self._held)
         self.url = f"http://127.0.0.1:{self.port}"
         self.crash_at_file = folder / "crash-at"
         self._max_file_bytes = max_file_bytes
@@ -159,6 +154,7 @@ class CrashingServer:
     def __exit__(self, *_: object) -> None:
         if self._process is not None and self._process.poll() is None:
             self.kill()
+        self._held.close()
 
 
 class Client:

