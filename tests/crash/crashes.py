@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, func, or_, select, text
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
 from app.database.schema.rows import file_deletions
+from tests.builders.folders import files_below
 from tests.crash import crashing_server
 from tests.servers.forks import ForkedProcess
 from tests.servers.ports import hold_port
@@ -128,9 +129,10 @@ class CrashingServer:
         What is being deleted comes to its end first: it would write its times of today over the older ones.
         """
         self.wait_until_nothing_is_deleted()
-        for path in (self.folder / "warehouse").rglob("*"):
-            status = path.stat()
-            os.utime(path, (status.st_atime, status.st_mtime - days * DAY_MS / 1000))
+        for path in files_below(self.folder / "warehouse"):
+            with suppress(FileNotFoundError):
+                status = path.stat()
+                os.utime(path, (status.st_atime, status.st_mtime - days * DAY_MS / 1000))
         database = Database.open(self._settings["database_url"])
         aged = (
             f"pointers SET created_ms = created_ms - {(days + 1) * DAY_MS}, updated_ms = updated_ms - {days * DAY_MS}",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.builders.folders import files_below
 from tests.crash.crashes import Client, CrashingServer, check_table
+from tests.e2e.patience import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -73,7 +74,7 @@ def test_purge_of_what_was_dropped_happens_wholly_or_not_at_all(
     if lands:
         assert dropped(client) == []
         assert client.http.post("/v1/undrop", json=WANTED).status_code == 404
-        wait_until(lambda: not list(folder.rglob("*.metadata.json")))
+        wait_until(lambda: not [path for path in files_below(folder) if path.name.endswith(".metadata.json")])
     else:
         assert client.http.post("/v1/undrop", json=WANTED).status_code == 200
         assert client.commit("t", "mark-after").status_code == 200
@@ -107,10 +108,3 @@ def test_tables_are_restored_together_or_not_at_all(
         check_table(client.load(name), {"mark-then"}, {"mark-then"})
         events = client.http.get(f"/v1/namespaces/ns/tables/{name}/history").json()["events"]
         assert [event["event"] for event in events].count("restored") == 1
-
-
-def wait_until(is_so: Any) -> None:
-    pause, deadline = threading.Event(), time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline
-        pause.wait(0.05)

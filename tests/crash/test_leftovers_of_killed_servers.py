@@ -15,6 +15,7 @@ from pyiceberg.catalog import load_catalog
 from app.engine.model.files.manifests import FileContent
 from app.engine.model.ids import Location
 from tests.builders.claimed_files import ClaimingWriter
+from tests.builders.folders import files_below
 from tests.builders.http_appends import Appender, make_rebasing_table
 from tests.builders.parquet_files import parquet_rows
 from tests.crash.crashes import Client, CrashingServer
@@ -59,7 +60,7 @@ def pick(client: Client, _location: str) -> httpx.Response:
 
 
 def files_of(location: str) -> set[Path]:
-    return {path for path in Path(location.removeprefix("file://")).rglob("*") if path.is_file()}
+    return files_below(Path(location.removeprefix("file://")))
 
 
 def die(server: CrashingServer, step: str, request: Callable[[], object], location: str) -> set[Path]:

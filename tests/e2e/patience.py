@@ -6,11 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 
-_LONGEST_SECONDS = 30
+_LONGEST_SECONDS = 60
 
 
 def wait_until(claim: Callable[[], bool]) -> None:
-    """Return as soon as a claim holds; fail if it does not within half a minute."""
+    """Return as soon as a claim holds; fail if it does not within a minute."""
     pause = threading.Event()
     deadline = time.monotonic() + _LONGEST_SECONDS
     while not claim() and time.monotonic() < deadline:

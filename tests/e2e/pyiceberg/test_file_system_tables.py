@@ -22,6 +22,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import StaticTable
 from pyiceberg.types import LongType, NestedField
 
+from tests.builders.folders import files_below
 from tests.e2e.patience import wait_until
 
 NUMBERS = Schema(NestedField(1, "id", LongType()))
@@ -286,6 +287,6 @@ def test_a_file_that_a_file_system_table_names_outlives_its_own_table(
     second.add_files([f"file://{shared}"])
 
     rows.purge_table("shop.first")
-    wait_until(lambda: [path for path in (tmp_path / "lake").rglob("*") if path.is_file()] == [shared])
+    wait_until(lambda: files_below(tmp_path / "lake") == {shared})
 
     assert files.load_table("shop.second").scan().to_arrow().num_rows == 1

@@ -13,6 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField
 
+from tests.builders.folders import files_below
 from tests.e2e.patience import wait_until
 
 SCHEMA = Schema(NestedField(1, "id", LongType()))
@@ -39,7 +40,7 @@ def test_after_a_purge(catalog: RestCatalog, tables: tuple[Table, Table, Path]) 
 
     catalog.purge_table(first.name())
     folder = path.parent.parent
-    wait_until(lambda: [file for file in folder.rglob("*") if file.is_file()] == [path])
+    wait_until(lambda: files_below(folder) == {path})
 
     assert sorted(catalog.load_table(second.name()).scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
 

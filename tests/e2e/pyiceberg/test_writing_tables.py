@@ -19,6 +19,7 @@ from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.types import DoubleType, IntegerType, ListType, LongType, NestedField, StringType, StructType
 
+from tests.builders.folders import files_below
 from tests.e2e.patience import wait_until
 
 ARROW = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("word", pa.string())])
@@ -261,13 +262,13 @@ def test_expire_snapshots_keeps_what_a_ref_names(catalog: RestCatalog, table: Ta
 def test_purge_deletes_every_file(catalog: RestCatalog, table: Table) -> None:
     table.append(rows((1, "one")))
     folder = Path(table.location().removeprefix("file://"))
-    assert [file for file in folder.rglob("*") if file.is_file()]
+    assert files_below(folder)
 
     catalog.purge_table(table.name())
 
     with pytest.raises(NoSuchTableError):
         catalog.load_table(table.name())
-    wait_until(lambda: not [file for file in folder.rglob("*") if file.is_file()])
+    wait_until(lambda: not files_below(folder))
 
 
 def test_a_stale_schema_change_is_refused_and_changes_nothing(catalog: RestCatalog, table: Table) -> None:

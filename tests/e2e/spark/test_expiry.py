@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.builders.folders import files_below
 from tests.servers.spark import Sql, path_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -59,8 +60,8 @@ def folder_of(sql: Sql, table: str) -> Path:
 def left_over(folder: Path) -> Counter[str]:
     """Count the files of each kind; names of engines' files tell what they are."""
     counts: Counter[str] = Counter()
-    for file in folder.rglob("*"):
-        if not file.is_file() or file.name.startswith(".") or file.name.endswith(".metadata.json"):
+    for file in files_below(folder):
+        if file.name.startswith(".") or file.name.endswith(".metadata.json"):
             continue
         if file.name.startswith("snap-"):
             counts["manifest-lists"] += 1

@@ -17,6 +17,7 @@ from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import Maintainer
 from app.maintenance.spark_jobs import SparkJobs
 from app.maintenance.verification import Verification
+from tests.builders.folders import files_below
 from tests.servers.maintainer import maintainer_process
 from tests.servers.spark import Sql, nightly, path_of
 
@@ -101,10 +102,10 @@ def test_f24_killed_maintainer_of_any_job_leaves_nothing_wrong(
     table = TableIdentifier(Namespace((sql.namespace,)), "shaken")
     with RemoteCatalog(sqlite_server) as catalog:
         place = path_of(catalog.tables.load(table).metadata["location"])
-        files = set(place.rglob("*.*"))
+        files = files_below(place)
         points: dict[str, Callable[[], bool]] = {
             "job begun": lambda: bool(last_job(catalog, table)),
-            "files written": lambda: set(place.rglob("*.*")) > files or _is_over(catalog, table),
+            "files written": lambda: files_below(place) > files or _is_over(catalog, table),
             "job ended": lambda: _is_over(catalog, table),
         }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.builders.folders import files_below
 from tests.e2e.patience import wait_until
 from tests.servers.spark import Sql, add_catalog, path_of
 
@@ -154,7 +155,7 @@ def test_drop_with_purge_can_be_left_to_the_server(sql: Sql, sqlite_server: str)
     session.sql(f"DROP TABLE purging.{sql.namespace}.t PURGE")
 
     assert sql("SHOW TABLES") == []
-    wait_until(lambda: all(file.suffix == ".crc" for file in folder.rglob("*") if file.is_file()))
+    wait_until(lambda: all(file.suffix == ".crc" for file in files_below(folder)))
 
 
 def test_drop_with_purge_of_a_table_that_must_not_be_collected_is_refused(sql: Sql) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.builders.folders import files_below
 from tests.e2e.spark.test_expiry import FAR_AHEAD_MS, folder_of, make_history
 from tests.servers.spark import Sql, path_of
 
@@ -175,7 +176,7 @@ def test_f23_what_may_come_back_stays_though_remove_orphan_files_would_take_it(s
 
 
 def files_in(folder: Path) -> set[str]:
-    return {str(path) for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")}
+    return {str(path) for path in files_below(folder) if not path.name.startswith(".")}
 
 
 def wait_until_there_are_only(folder: Path, expected: set[str]) -> None:
