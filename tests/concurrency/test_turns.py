@@ -33,8 +33,8 @@ A_WHOLE_COMMIT = 2
 class Rival:
     """A client that commits to a table without a pause, through another process."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, patience_s: float) -> None:
+        self._url, self._patience_s = url, patience_s
         self._landed = 0
         self._one_more = Condition()
         self._ended = Event()
@@ -51,11 +51,11 @@ class Rival:
             self._thread.join()
 
     def let_land(self, step: str) -> None:
-        """Before a pointer is moved, wait until another commit has landed: it never does if it waits for a turn."""
+        """Before a pointer is moved, wait until another commit has landed, which it never does if it waits for a turn."""
         if step == "before_put":
             with self._one_more:
                 enough = self._landed + A_WHOLE_COMMIT
-                self._one_more.wait_for(lambda: self._landed >= enough, timeout=0.5)
+                self._one_more.wait_for(lambda: self._landed >= enough, timeout=self._patience_s)
 
     def _work(self) -> None:
         body = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"fast": "set"}}]}
@@ -82,7 +82,7 @@ def slow_process(database_url: str, folder: Path, rival: Rival) -> Iterator[Cata
 
 def test_a_slower_process_gets_its_turn(servers: list[str], database_url: str, tmp_path: Path) -> None:
     make_tables(servers[0], "t")
-    rival = Rival(servers[0])
+    rival = Rival(servers[0], patience_s=0.5)
     with slow_process(database_url, tmp_path, rival) as catalog, rival.at_work():
         land_one(catalog, COMMIT)
     assert load(servers[0], "t")["properties"]["slow"] == "set"
@@ -92,7 +92,7 @@ def test_without_turns_it_would_lose_every_race(
     servers: list[str], database_url: str, tmp_path: Path
 ) -> None:
     make_tables(servers[0], "t")
-    rival = Rival(servers[0])
+    rival = Rival(servers[0], patience_s=60)
     with slow_process(database_url, tmp_path, rival) as catalog, rival.at_work():
         alone = replace(catalog, server=replace(catalog.server, turns=ProcessTurns(None)))
         with pytest.raises(PointerMoved):

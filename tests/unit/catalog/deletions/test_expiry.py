@@ -321,7 +321,7 @@ def test_files_wait_as_long_as_the_server_or_the_request_says(
     done = expire_snapshots(patient, DEPARTURES, replace(ALL_BUT_LAST, grace_ms=asked_ms))
 
     assert done.deleted_after_ms is not None
-    assert 0 <= done.deleted_after_ms - begun_ms - waited_ms < 1_000
+    assert begun_ms <= done.deleted_after_ms - waited_ms <= catalog.now_ms()
     queue = catalog.server.file_deletions
     assert (queue.lease(1_000) is None) == (waited_ms > 0)
     let_queue_age(queue, waited_ms + 1_000)

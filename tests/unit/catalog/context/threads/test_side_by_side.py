@@ -10,15 +10,23 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
 from app import waits
-from app.catalog.context.threads.side_by_side import WAITS_AT_ONCE, SideBySide
+from app.catalog.context.threads import side_by_side
+from app.catalog.context.threads.side_by_side import HANGS_S, WAITS_AT_ONCE, SideBySide
 from app.lines import Lines
 
 pytestmark = pytest.mark.timeout(30)
 POOL = ThreadPoolExecutor(8)
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A busy machine may need longer than that to wake up a thread.
+    monkeypatch.setattr("app.catalog.context.threads.side_by_side.HANGS_S", 10.0)
 
 
 def take(seconds: float) -> None:
@@ -149,15 +157,15 @@ def test_a_wait_for_another_thread_ends_with_it_or_in_time() -> None:
         with pytest.raises(TimeoutError):
             waits.wait_for(Future(), 0.02)
         said.append("late")
+        another.start()
 
     def patient() -> None:
         waits.wait_for(future)
         said.append("patient")
 
-    timer = threading.Timer(0.1, future.set_result, [None])
-    timer.start()
+    another = threading.Thread(target=future.set_result, args=[None])
     go(patient, late)
-    timer.join()
+    another.join()
 
     assert said == ["late", "patient"]
 
@@ -185,13 +193,18 @@ def test_nothing_waits_for_what_is_done_elsewhere_but_the_one_who_asked() -> Non
     assert said == ["quick", "slow"]
 
 
-def test_it_says_for_how_long_each_held_the_thread() -> None:
-    def quick() -> None:
-        waits.do_meanwhile(lambda: take(0.05))
+def test_it_says_for_how_long_each_held_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
 
-    held_s = go(quick, lambda: take(0.05))
+    def take_a_minute() -> None:
+        nonlocal now_s
+        now_s += 60
 
-    assert held_s[0] < 0.05 <= held_s[1]
+    monkeypatch.setattr(side_by_side, "time", SimpleNamespace(monotonic=lambda: now_s))
+
+    held_s = go(lambda: waits.do_meanwhile(take_a_minute), take_a_minute)
+
+    assert held_s[0] < 60 <= held_s[1]
 
 
 def test_outside_all_is_done_at_once() -> None:
@@ -222,7 +235,8 @@ def test_a_note_is_given_while_others_go_on() -> None:
     assert said[:2] == ["quick", "note"]
 
 
-def test_one_whose_disk_hangs_holds_up_none_of_the_others() -> None:
+def test_one_whose_disk_hangs_holds_up_none_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.catalog.context.threads.side_by_side.HANGS_S", HANGS_S)
     said: list[str] = []
     may_go = threading.Event()
 
