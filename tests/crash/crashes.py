@@ -86,13 +86,13 @@ class CrashingServer:
     def wait_until_dead(self) -> int:
         """Wait until the process has ended and return its status."""
         assert self._process is not None
-        return self._process.wait(timeout=30)
+        return self._process.wait(timeout=60)
 
     def kill(self) -> None:
         """Kill the process as a crash would."""
         assert self._process is not None
         self._process.send_signal(signal.SIGKILL)
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=60)
 
     def terminate(self) -> int:
         """Ask the process to stop, wait for it and return its status."""
@@ -100,11 +100,17 @@ class CrashingServer:
         self._process.terminate()
         return self._process.wait(timeout=60)
 
+    def let_deletions_begin(self) -> None:
+        """Make what waits in the queue of deletions due: a server that is armed may die of it, and of nothing else."""
+        self._write("UPDATE file_deletions SET not_before_ms = 0 WHERE state = 'queued'")
+
     def forget_leases(self) -> None:
         """Let what a dead worker had taken from the queue be taken again now, not in some minutes."""
+        self._write("UPDATE file_deletions SET leased_until_ms = 0 WHERE state = 'queued'")
+
+    def _write(self, statement: str) -> None:
         database = Database.open(self._settings["database_url"])
-        release = text("UPDATE file_deletions SET leased_until_ms = 0 WHERE state = 'queued'")
-        database.write(lambda connection: connection.execute(release))
+        database.write(lambda connection: connection.execute(text(statement)))
         database.close()
 
     def wait_until_nothing_is_deleted(self) -> None:

@@ -13,7 +13,15 @@ import pytest
 from app.fileio.local import LocalFiles
 from tests.builders.table_files import TableFiles
 from tests.crash.crashes import Client, CrashingServer
-from tests.crash.test_kill_while_expiring import TABLE, load, reached, there, wait_until_only, write_history
+from tests.crash.test_kill_while_expiring import (
+    LATER,
+    TABLE,
+    load,
+    reached,
+    there,
+    wait_until_only,
+    write_history,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +57,7 @@ def test_marking_happens_or_not(server: CrashingServer, step: str) -> None:
     orphans = write_orphans(location)
     server.arm(step)
     with pytest.raises(httpx.TransportError):
-        client.http.post(f"{TABLE}/orphans", json=MARK | {"grace-period-ms": 3_600_000})
+        client.http.post(f"{TABLE}/orphans", json=MARK | LATER)
     server.wait_until_dead()
 
     server.start()
@@ -74,6 +82,8 @@ def test_marking_cut_off_by_a_kill_is_done_once(server: CrashingServer) -> None:
 
     again = client.http.post(f"{TABLE}/orphans", json=MARK, headers=headers)
     assert (again.status_code, again.json()["orphan-files"]) == (200, ORPHANS)
+    # The dead server may have leased the entry at its last moment.
+    server.forget_leases()
     wait_until_only(location, reached(client, files))
     assert len(runs(client)) == 1
 
@@ -86,9 +96,10 @@ def test_deletion_of_orphans_goes_on_after_a_kill(server: CrashingServer, step: 
     write_history(client, files)
     location = load(client).location
     orphans = write_orphans(location)
-    server.arm(step)
-    marked = client.http.post(f"{TABLE}/orphans", json=MARK)
+    marked = client.http.post(f"{TABLE}/orphans", json=MARK | LATER)
     assert (marked.status_code, marked.json()["orphan-files"]) == (200, ORPHANS)
+    server.arm(step)
+    server.let_deletions_begin()
     server.wait_until_dead()
 
     server.start()

@@ -17,6 +17,8 @@ from tests.crash.crashes import Client, CrashingServer
 pytestmark = pytest.mark.slow
 TABLE = "/v1/namespaces/ns/tables/t"
 EVERYTHING = {"older-than-ms": 4_000_000_000_000, "retain-last": 1, "grace-period-ms": 0}
+LATER = {"grace-period-ms": 3_600_000}
+"""Files go once the answer has come."""
 
 
 def load(client: Client) -> TableMetadata:
@@ -74,10 +76,11 @@ def test_deletion_goes_on_after_a_kill(server: CrashingServer, step: str) -> Non
     client, files = Client(server.url), TableFiles(LocalFiles())
     write_history(client, files)
     location = load(client).location
-    server.arm(step)
-    done = client.http.post(f"{TABLE}/expire", json=EVERYTHING)
+    done = client.http.post(f"{TABLE}/expire", json=EVERYTHING | LATER)
     assert done.status_code == 200, done.text
     assert len(done.json()["snapshots"]) == 5
+    server.arm(step)
+    server.let_deletions_begin()
     server.wait_until_dead()
 
     server.start()
