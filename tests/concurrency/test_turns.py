@@ -51,7 +51,7 @@ class Rival:
             self._thread.join()
 
     def let_land(self, step: str) -> None:
-        """Before a pointer is moved, wait until another commit has landed, which it never does if it waits for a turn."""
+        """Before a pointer is moved, wait until others have landed, which never do if they wait for a turn."""
         if step == "before_put":
             with self._one_more:
                 enough = self._landed + A_WHOLE_COMMIT
