@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-import threading
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
+from tests.e2e.patience import wait_until
 from tests.e2e.test_on_s3 import keys
 from tests.servers.commands import icetower_command
 from tests.servers.icetower import icetower_process
@@ -40,7 +40,7 @@ def test_a_catalog_on_s3_comes_back(s3_server: S3Server, tmp_path: Path) -> None
             table = catalog.create_table(("on_s3", name), Schema(NestedField(1, "id", LongType())))
             table.append(pa.table({"id": [1, 2, 3]}))
         catalog.rename_table(("on_s3", "before"), ("on_s3", "after"))
-        wait_for_export(s3_server)
+        wait_for_export(s3_server, "after")
     with icetower_process(tmp_path, **settings) as url:
         RestCatalog("tower", uri=url).load_table("on_s3.kept").append(pa.table({"id": [4]}))
     for file in tmp_path.glob("icetower.db*"):
@@ -58,11 +58,14 @@ def test_a_catalog_on_s3_comes_back(s3_server: S3Server, tmp_path: Path) -> None
         assert sorted(found) == [1, 2, 3, 4]
 
 
-def wait_for_export(s3_server: S3Server) -> None:
-    """Wait until two exports were looked for in vain: the last one says what is there."""
-    deadline, pause, seen = time.monotonic() + 60, threading.Event(), (0, 0)
-    while time.monotonic() < deadline and seen[1] < 3:
-        pause.wait(0.5)
-        count = len(list(keys(s3_server, f"{ROOT}/.icetower")))
-        seen = (count, seen[1] + 1 if count and count == seen[0] else 0)
-    assert seen[0]
+def wait_for_export(s3_server: S3Server, name: str) -> None:
+    """Wait until an export has a name, and all that was done before it was given."""
+
+    def is_in_the_newest() -> bool:
+        newest = max(keys(s3_server, f"{ROOT}/.icetower"), default=None)
+        if newest is None:
+            return False
+        with s3_server.filesystem().open_input_file(newest) as export:
+            return json.dumps(name).encode() in gzip.decompress(export.read())
+
+    wait_until(is_in_the_newest)

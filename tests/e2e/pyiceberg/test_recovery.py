@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.types import LongType
 
+from tests.e2e.patience import wait_until
 from tests.servers.commands import Ended, icetower_command
 from tests.servers.icetower import icetower_process
 from tests.servers.postgres import PostgresServer
@@ -69,12 +68,10 @@ class Site:
         return done
 
     def export(self) -> None:
-        """Wait until an export says what is there now: two servers may not be needed for it."""
+        """Let a server write an export that says what is there now."""
+        before = self.newest_export()
         with self.serving(**OFTEN):
-            newest = self.newest_export()
-            deadline, pause = time.monotonic() + 30, threading.Event()
-            while time.monotonic() < deadline and self.newest_export() == newest:
-                pause.wait(0.05)
+            wait_until(lambda: self.newest_export() != before)
 
     def newest_export(self) -> Path | None:
         return max(self.exports.glob("*.ndjson.gz"), default=None)
