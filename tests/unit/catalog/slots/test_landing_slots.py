@@ -35,6 +35,14 @@ def queues(tmp_path: Path) -> Iterator[LandingQueues]:
     database.close()
 
 
+@pytest.fixture
+def slow_queues(queues: LandingQueues) -> LandingQueues:
+    """Queues of which that of the table has slots so long that none ends while a test looks at it."""
+    slow_table = orjson.dumps(LandingQueue(window_ms=LONGEST_WINDOW_MS).to_json()).decode()
+    assert queues.put(TABLE.pointer_id, queues.load(TABLE.pointer_id), slow_table, is_reserved=False)
+    return queues
+
+
 def slots_on(queues: LandingQueues, hold_s: float = 20, traffic: Traffic | None = None) -> LandingSlots:
     return LandingSlots(queues, hold_s, traffic or Traffic(lambda: 1_000_000))
 
@@ -87,11 +95,11 @@ def test_commit_may_land_where_nothing_is_reserved(queues: LandingQueues) -> Non
 
 
 def test_commit_waits_until_the_writer_whose_slot_is_open_has_landed_on_another_server(
-    queues: LandingQueues,
+    slow_queues: LandingQueues,
 ) -> None:
     async def course() -> None:
-        here, there = slots_on(queues), slots_on(queues)
-        # Its slot opens at once, and stays open for a while.
+        here, there = slots_on(slow_queues), slots_on(slow_queues)
+        # Its slot opens at once.
         await lose(here, "a", RetryRules(min_wait_ms=0), times=2)
         waiting = asyncio.ensure_future(there.ask(TABLE, "b"))
         await asyncio.wait([waiting], timeout=0.03)
@@ -101,7 +109,7 @@ def test_commit_waits_until_the_writer_whose_slot_is_open_has_landed_on_another_
         await waiting
 
     run(course())
-    assert '"slots":[]' in (queues.load(TABLE.pointer_id).content or "")
+    assert '"slots":[]' in (slow_queues.load(TABLE.pointer_id).content or "")
 
 
 def test_writer_is_held_back_while_another_one_has_the_next_slot(queues: LandingQueues) -> None:
@@ -197,14 +205,12 @@ class Watched(Traffic):
             await self._has_seen.wait()
 
 
-def test_tower_sees_what_is_held_back_and_the_queue(queues: LandingQueues) -> None:
+def test_tower_sees_what_is_held_back_and_the_queue(slow_queues: LandingQueues) -> None:
     traffic = Watched()
-    slow_table = orjson.dumps(LandingQueue(window_ms=LONGEST_WINDOW_MS).to_json()).decode()
-    assert queues.put(TABLE.pointer_id, queues.load(TABLE.pointer_id), slow_table, is_reserved=False)
 
     async def course() -> None:
-        slots = slots_on(queues, traffic=traffic)
-        # Its slot opens at once, and stays open for a while.
+        slots = slots_on(slow_queues, traffic=traffic)
+        # Its slot opens at once.
         await lose(slots, "a", RetryRules(min_wait_ms=0), times=2)
         at_gate = asyncio.ensure_future(slots.ask(TABLE, "newcomer"))
         held = [asyncio.ensure_future(lose(slots, writer)) for writer in ("b", "c")]
@@ -220,7 +226,7 @@ def test_tower_sees_what_is_held_back_and_the_queue(queues: LandingQueues) -> No
 
     run(course())
     assert traffic.numbers == (0, 0, 0)
-    assert traffic.of(TABLE.table).queue.window_ms == read_queue(queues.load(TABLE.pointer_id)).window_ms
+    assert traffic.of(TABLE.table).queue.window_ms == read_queue(slow_queues.load(TABLE.pointer_id)).window_ms
 
 
 def test_slots_are_counted_once_by_the_server_that_changed_the_queue(queues: LandingQueues) -> None:
@@ -228,8 +234,8 @@ def test_slots_are_counted_once_by_the_server_that_changed_the_queue(queues: Lan
 
     async def course() -> None:
         one, other = slots_on(queues, traffic=here), slots_on(queues, traffic=there)
-        await lose(one, "a", RetryRules(min_wait_ms=1_000))
-        await lose(other, "a", RetryRules(min_wait_ms=1_000))
+        await lose(one, "a", SLOW)
+        await lose(other, "a", SLOW)
         other.note_landed(TABLE, "a")
         await idle(one)
         await idle(other)
