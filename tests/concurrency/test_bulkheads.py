@@ -129,9 +129,9 @@ def test_writes_that_hang_leave_the_writes_of_other_stores_alone(
 
 def test_a_store_that_stays_silent_is_refused_at_once(tmp_path: Path, stores: tuple[SickS3, SickS3]) -> None:
     sick, _ = stores
+    with http_catalog(tmp_path) as patient:
+        make_warehouse(patient, "sick", sick)
     with http_catalog(tmp_path, store_answer_seconds=0.5, metadata_cache_bytes=0) as catalog:
-        make_warehouse(catalog, "sick", sick)
-
         sick.fall_ill("trickles")
         for _ in range(SILENT_CALLS):
             assert catalog.get("/v1/sick/namespaces/ns/tables/t").status_code == 503

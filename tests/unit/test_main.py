@@ -24,6 +24,7 @@ from app.main import build_server, create_app, open_database, prepare
 from app.setting_types import SecretProperties
 from app.settings import Settings
 from tests.builders.http_catalog import http_catalog, make_namespace, make_table, settings_in
+from tests.e2e.patience import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -131,21 +132,14 @@ def test_server_that_is_open_to_others_says_so(
 
 def test_files_and_folders_of_a_purged_table_go_at_once_in_the_background(tmp_path: Path) -> None:
     """The interval is for what is left."""
-    deleted = threading.Event()
-
     with http_catalog(tmp_path, file_deletion_interval_seconds=3600) as api:
         make_namespace(api, "a")
         location = make_table(api, "a", "t")["metadata-location"].removeprefix("file://")
         folder = Path(location).parent.parent
         assert Path(location).exists()
         api.delete("/v1/namespaces/a/tables/t?purgeRequested=true")
-        for _ in range(500):
-            if not folder.exists():
-                deleted.set()
-                break
-            deleted.wait(0.01)
+        wait_until(lambda: not folder.exists())
 
-    assert deleted.is_set()
     assert folder.parent.exists(), "the folder of the namespace is not the table's"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from pathlib import Path
 
@@ -21,18 +22,19 @@ FILES = "/v1/namespaces/a/tables/t/snapshots/main/files"
 
 
 class SlowFiles(LocalFiles):
-    """Local files of which each manifest takes a moment, once a test says so."""
+    """Local files of which each manifest takes a moment, once a test says so, and the first one until it says so."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.reads = threading.Semaphore(0)
+        self.has_begun, self.may_go_on = threading.Event(), threading.Event()
         self.count = 0
         self.is_slow = False
 
     def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
         if self.is_slow and location.endswith(".avro"):
             self.count += 1
-            self.reads.release()
+            self.has_begun.set()
+            assert self.may_go_on.wait(60)
             threading.Event().wait(0.05)
         return super().read_at_most(location, max_bytes)
 
@@ -55,18 +57,21 @@ def test_a_client_that_leaves_ends_the_reading_of_its_files(tmp_path: Path, file
     with http_catalog(tmp_path, files_of=lambda _warehouse: files, manifest_cache_bytes=0) as client:
         fill(client)
         files.is_slow = True
-        with pytest.raises(httpx.ReadTimeout):
-            client.get(FILES, timeout=0.2)
+        with socket.create_connection(("127.0.0.1", client.base_url.port or 0)) as impatient:
+            impatient.sendall(f"GET {FILES} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            assert files.has_begun.wait(60)
+        files.may_go_on.set()
         # The server ends when all its requests have ended.
 
     assert 0 < files.count < APPENDS
 
 
 def test_work_has_an_end(tmp_path: Path, files: SlowFiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (0.1,))
     with http_catalog(tmp_path, files_of=lambda _warehouse: files, manifest_cache_bytes=0) as client:
         fill(client)
+        monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (0.1,))
         files.is_slow = True
+        files.may_go_on.set()
 
         answer = client.get(FILES)
 
