@@ -11,6 +11,9 @@ from anyio import to_thread
 
 from app.catalog.health import PunctualChecks
 
+ANSWER_S = 0.05
+LATE = "It has not answered within 0.05 s"
+
 
 class Stuck:
     """A check that waits until it is let go."""
@@ -36,30 +39,33 @@ def stuck_check() -> Iterator[Stuck]:
 
 def test_a_check_that_does_not_answer_is_a_problem_and_the_others_are_answered() -> None:
     with stuck_check() as stuck:
-        checks = PunctualChecks({"a": stuck, "b": lambda: None, "c": lambda: "broken"}, answer_s=0.05)
+        checks = PunctualChecks({"a": stuck, "b": lambda: None, "c": lambda: "broken"}, answer_s=ANSWER_S)
 
         async def ask() -> dict[str, str | None]:
             found = await checks.problems()
+            while LATE in (found["b"], found["c"]):  # a busy machine has not come so far
+                found = await checks.problems()
             stuck.let_go.set()
             return found
 
-        assert asyncio.run(ask()) == {"a": "It has not answered within 0.05 s", "b": None, "c": "broken"}
+        assert asyncio.run(ask()) == {"a": LATE, "b": None, "c": "broken"}
 
 
 def test_a_check_runs_once_however_many_ask_and_anew_when_it_has_ended() -> None:
     with stuck_check() as stuck:
-        checks = PunctualChecks({"a": stuck}, answer_s=0.05)
+        checks = PunctualChecks({"a": stuck}, answer_s=ANSWER_S)
 
         async def ask() -> None:
             late = await asyncio.gather(*(checks.problems() for _ in range(50)))
-            assert {found["a"] for found in late} == {"It has not answered within 0.05 s"}
+            assert {found["a"] for found in late} == {LATE}
+            while not stuck.begun:
+                await checks.problems()
             assert stuck.begun == 1
             stuck.let_go.set()
-            while (await checks.problems())["a"] is not None:
-                pass
-            begun = stuck.begun
-            assert await checks.problems() == {"a": None}
-            assert stuck.begun == begun + 1
+            for begun in (1, 2):
+                while (found := await checks.problems())["a"] == LATE:
+                    pass
+                assert (found, stuck.begun) == ({"a": None}, begun)
 
         asyncio.run(ask())
 
