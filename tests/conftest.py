@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 
+import httpx
 from hypothesis import HealthCheck, settings
 
 from tests.servers.postgres import own_postgres_server, postgres_server
@@ -20,3 +22,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 # Every new client of httpx would read 150 root certificates, 30 ms each time; nothing here speaks TLS.
 os.environ["SSL_CERT_DIR"] = os.devnull
+
+# By itself httpx waits for 5 s: a machine that is busy may need longer.
+vars(inspect.signature(httpx.get).parameters["timeout"].default).update(vars(httpx.Timeout(60)))
