@@ -63,7 +63,8 @@ def test_f24_killed_maintainer_leaves_nothing_wrong(
 
         sql("REFRESH TABLE shaken")
         assert sorted(sql("SELECT * FROM shaken")) == before
-        assert killed["state"] in ("running", "done")
+        # On a busy machine its lease may have run out by the time that we ask.
+        assert killed["state"] in ("running", "abandoned", "done")
         again = Maintainer(
             catalog, {JOB: SparkJobs(spark.newSession, sqlite_server, verify=Verification.CHECKSUMS)}, [JOB]
         )
