@@ -26,6 +26,7 @@ MUCH = b"x" * 30_000_000
 """More than fits into the buffers between two sockets."""
 HEAD = b"Host: localhost\r\nContent-Type: application/json\r\n"
 LENGTH = b"Content-Length: %d\r\n\r\n" % len(MUCH)
+PART = 400_000
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
@@ -209,17 +210,19 @@ def test_idle_connection_is_closed_without_a_word(hasty: httpx.Client, sent: byt
 
 
 def test_slow_but_steady_body_is_waited_for(tmp_path: Path) -> None:
-    body = json.dumps({"namespace": ["slow"], "properties": {"x": "y" * 200_000}}).encode()
+    # Each part buys seconds, which a busy machine may need.
+    body = json.dumps({"namespace": ["slow"]}).encode() + b" " * 10_000_000
     pause = threading.Event()
-    with http_catalog(tmp_path, request_body_seconds=0.2) as api, closing(connected(api)) as connection:
-        connection.sendall(
-            b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
-        )
-        for start in range(0, len(body), 20_000):
-            connection.sendall(body[start : start + 20_000])
+    with http_catalog(tmp_path, request_body_seconds=1.0) as api, closing(connected(api)) as connection:
+        began_s = time.monotonic()
+        head = b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
+        connection.sendall(head + body[:PART])
+        for start in range(PART, len(body), PART):
             pause.wait(0.05)
+            connection.sendall(body[start : start + PART])
 
         assert answer_on(connection) == (200, "")
+    assert time.monotonic() - began_s > 1.0
 
 
 def test_idle_connections_make_room_for_others(tmp_path: Path) -> None:
