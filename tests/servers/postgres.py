@@ -40,8 +40,8 @@ class PostgresServer:
     """One PostgreSQL in a temporary directory, reached through a socket there; its URLs outlive a restart."""
 
     def __init__(self) -> None:
-        # Under /tmp itself: the path of a socket may have 107 bytes at most.
-        self.directory = Path(tempfile.mkdtemp(prefix="icetower-postgres-", dir="/tmp"))
+        # Not below a test's own folder: the path of a socket may have 107 bytes at most.
+        self.directory = Path(tempfile.mkdtemp(prefix="icetower-postgres-"))
         self._data = self.directory / "data"
         self._log = self.directory / "log"
         self._process: subprocess.Popen[bytes] | None = None
