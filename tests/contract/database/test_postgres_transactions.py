@@ -297,8 +297,10 @@ def test_tables_whose_rows_are_locked_hold_up_neither_their_warehouse_nor_others
         waiting = [threads.submit(apart, commit, pointer, "lake") for pointer in tables]
         try:
             wait_until_somebody_waits_for_a_lock(postgres_server)
-            assert threads.submit(apart, commit, of_same, "lake").result(5) is PutOutcome.ADVANCED
-            assert threads.submit(apart, rename, free, "pond").result(5) is PutOutcome.ADVANCED
+            assert threads.submit(apart, commit, of_same, "lake").result(60) is PutOutcome.ADVANCED
+            assert threads.submit(apart, rename, free, "pond").result(60) is PutOutcome.ADVANCED
+            # Those whose rows are locked give up after a while, and let others have their connections.
+            assert not any(each.done() for each in waiting)
         finally:
             may_go.set()
         holding.result()
