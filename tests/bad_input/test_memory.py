@@ -28,7 +28,7 @@ from tests.servers.icetower import icetower_process
 
 BODY_BYTES = 1 << 20
 REQUESTS = 20
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 PAUSE_SECONDS = 0.01
 LIMIT = 100_000
 PARTS_OF_CONNECTIONS = (CatalogProtocol, RequestResponseCycle, LingeringTransport)

@@ -20,7 +20,7 @@ from app.cli.server import lingering, unread
 from tests.bad_input.wire import chunked
 from tests.builders.http_catalog import http_catalog, make_namespace, make_table, set_properties
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 LIMIT = 100_000
 MUCH = b"x" * 30_000_000
 """More than fits into the buffers between two sockets."""
