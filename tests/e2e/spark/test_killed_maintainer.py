@@ -27,7 +27,7 @@ JOB = Job.REWRITE_DATA_FILES
 FILES = 8
 
 
-def wait_for(what: Callable[[], bool], seconds: float = 90) -> None:
+def wait_for(what: Callable[[], bool], seconds: float = 200) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, "it did not come so far"
