@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 
-import httpx
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
 from tests.servers.postgres import own_postgres_server, postgres_server
@@ -24,4 +23,5 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 os.environ["SSL_CERT_DIR"] = os.devnull
 
 # By itself httpx waits for 5 s: a machine that is busy may need longer.
-vars(inspect.signature(httpx.get).parameters["timeout"].default).update(vars(httpx.Timeout(60)))
+DEFAULT_TIMEOUT_CONFIG.connect = DEFAULT_TIMEOUT_CONFIG.read = 60
+DEFAULT_TIMEOUT_CONFIG.write = DEFAULT_TIMEOUT_CONFIG.pool = 60
