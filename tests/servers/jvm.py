@@ -9,7 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from pyspark.errors.exceptions import captured
 
 from app.maintenance.spark.spark_runtime import check_java, iceberg_runtime_jar
 
@@ -45,11 +47,25 @@ def iceberg_jvm() -> Iterator[Any]:
         gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True)
     )
     try:
-        yield gateway.jvm.org.apache.iceberg
+        with pytest.MonkeyPatch.context() as patch:
+            _keep_errors_from_spark(gateway, patch)
+            yield gateway.jvm.org.apache.iceberg
     finally:
         gateway.shutdown()
         process.stdin.close()
         process.wait(timeout=30)
+
+
+def _keep_errors_from_spark(gateway: JavaGateway, patch: pytest.MonkeyPatch) -> None:
+    """Leave this JVM's errors as they are: once a process has Spark, PySpark looks all errors up in Spark's JVM."""
+    convert = captured.convert_exception
+
+    def convert_those_of_spark(error: Any) -> captured.CapturedException:
+        if error._gateway_client is gateway._gateway_client:
+            return captured.UnknownException("", "")  # which raises the one that was found
+        return convert(error)
+
+    patch.setattr(captured, "convert_exception", convert_those_of_spark)
 
 
 def _spark_jars() -> Path:

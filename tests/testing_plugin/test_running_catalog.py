@@ -13,7 +13,7 @@ from pyiceberg.catalog import load_catalog
 from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CatalogUnreachable
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.errors import DatabaseUnavailable, InvalidLocation
+from app.errors import DatabaseUnavailable, InvalidSetting
 from app.testing import icetower_catalog
 
 ORDERS = pa.table({"id": [1, 2, 3]})
@@ -106,5 +106,5 @@ def test_settings_of_the_user_are_not_read(tmp_path: Path, monkeypatch: pytest.M
 def test_what_cannot_work_is_raised_where_it_was_asked_for() -> None:
     with pytest.raises(DatabaseUnavailable), icetower_catalog(database_url="postgresql://u@127.0.0.1:1/d"):
         pass
-    with pytest.raises(InvalidLocation), icetower_catalog(warehouse_location="s3://bucket/../other"):
+    with pytest.raises(InvalidSetting, match="s3:"), icetower_catalog(warehouse_location="s3://bucket/../other"):
         pass
