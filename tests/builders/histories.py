@@ -10,6 +10,7 @@ from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
+    ManifestContent,
     ManifestEntry,
     ManifestFile,
 )
@@ -94,6 +95,8 @@ class ListedManifests:
     contents: dict[str, Sequence[ManifestEntry]] = field(default_factory=dict)
     """Each manifest's entries."""
     specs: dict[str, int] = field(default_factory=dict)
+    deletes: set[str] = field(default_factory=set)
+    """The manifests of delete files."""
     gone: set[str] = field(default_factory=set)
     broken: set[str] = field(default_factory=set)
     reads: int = 0
@@ -102,7 +105,12 @@ class ListedManifests:
         assert snapshot.manifest_list is not None
         self._open(snapshot.manifest_list)
         return [
-            ManifestFile(Location(path), 100, SpecId(self.specs.get(path, 0)))
+            ManifestFile(
+                Location(path),
+                100,
+                SpecId(self.specs.get(path, 0)),
+                ManifestContent.DELETES if path in self.deletes else ManifestContent.DATA,
+            )
             for path in self.lists.get(snapshot.snapshot_id, ())
         ]
 

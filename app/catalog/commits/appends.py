@@ -200,7 +200,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
         self._source = TableManifests(catalog, base.present())
         self._parts: list[_Fitted] = []
         self._places: set[Hashable] = set()
-        self._live: LiveFiles | None = None
+        self._known_paths: dict[ManifestContent, LiveFiles] = {}
         self._looked_ms = catalog.now_ms()
         self._known: list[BegunDeletion] | None = None
 
@@ -212,9 +212,10 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
         paths = [file.file_path for file in fitted.files]
         if not intention.allow_duplicates:
             live = [path for path in paths if place_of(path) in self._places]
-            live = live or self._live_files(metadata).among(paths)
+            live = live or self._paths_of(ManifestContent.DATA).among(paths)
             if live:
                 raise FilesAlreadyLive(self._branch, live)
+        self._check_not_deleted_from(paths)
         self._check_not_going(intention, paths)
         self._places.update(map(place_of, paths))
         self._parts.append(fitted)
@@ -270,14 +271,33 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
                 if found.modified_ms <= each.created_ms + _CLOCKS_DIFFER_MS:
                     raise FilesBeingDeleted(path, each.kind, each.identifier, is_registration=False)
 
-    def _live_files(self, metadata: TableMetadata) -> LiveFiles:
-        if self._live is None:
-            seen = self._base.seen
+    def _check_not_deleted_from(self, paths: Sequence[Location]) -> None:
+        """Check that no position deletes of the branch are about some files.
+
+        They are older than the files would be, and so delete nothing there. But some engines apply them all the same,
+        and others do not read a table with a deletion vector that is older than its file.
+
+        Raises:
+            InvalidDataFile: there are some.
+        """
+        for path in self._paths_of(ManifestContent.DELETES).among(paths):
+            raise InvalidDataFile(
+                path,
+                f"branch {self._branch} has position deletes or a deletion vector for a file of this name, which some "
+                "engines would apply to it. Append a copy with another name; or, if the branch does not have the file "
+                "any more, remove dangling deletes first",
+            )
+
+    def _paths_of(self, content: ManifestContent) -> LiveFiles:
+        found = self._known_paths.get(content)
+        if found is None:
+            metadata, seen = self._base.present(), self._base.seen
             registration = seen.registration if seen is not None else 0
             branch = (self._catalog.files, metadata.uuid, registration, self._branch)
             head = head_of(metadata, self._branch)
-            self._live = self._catalog.server.live_paths.at(branch, self._source, head)
-        return self._live
+            found = self._catalog.server.live_paths.at(branch, self._source, head, content)
+            self._known_paths[content] = found
+        return found
 
     def _updates(self, metadata: TableMetadata, snapshot: Snapshot) -> list[Update]:
         updates = new_head(metadata, self._branch, snapshot)

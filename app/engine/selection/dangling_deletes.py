@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from app.engine.model.files.delete_files import referenced_path
 from app.engine.model.files.entry_filters import EntryFacts
-from app.engine.model.files.manifests import DataFile, FileContent, ManifestEntry, PartitionKey, partition_key
+from app.engine.model.files.manifests import FileContent, ManifestEntry, PartitionKey, partition_key
 from app.engine.model.ids import Location, SpecId
 from app.engine.model.partition_spec import PartitionSpec
 
@@ -24,7 +24,7 @@ class LiveAges:
         # Of the paths of data files, which are many, only those are kept that are asked for.
         self._oldest_of_path: dict[Location, int | None] = {}
         for entry in deletes:
-            path = _path_of(entry.file)
+            path = referenced_path(entry.file)
             if path is not None:
                 self._oldest_of_path[path] = None
         self._oldest_in: dict[PartitionKey, int] = {}
@@ -45,7 +45,7 @@ class LiveAges:
         Spec: #scan-planning
         """
         file = delete.file
-        path = _path_of(file)
+        path = referenced_path(file)
         if path is not None:
             oldest = self._oldest_of_path[path]
         elif file.content is FileContent.EQUALITY_DELETES and file.spec_id in self._unpartitioned:
@@ -75,10 +75,6 @@ def may_apply_at_age(content: FileContent, age: int, oldest: int | None) -> bool
     if oldest is None:
         return False
     return oldest < age if content is FileContent.EQUALITY_DELETES else oldest <= age
-
-
-def _path_of(file: DataFile) -> Location | None:
-    return None if file.content is FileContent.EQUALITY_DELETES else referenced_path(file)
 
 
 def _older(age: int | None, other: int) -> int:

@@ -46,8 +46,8 @@ class Appends:
 
     def __init__(self, sql: Sql, server: str) -> None:
         self._sql = sql
-        self._path = f"{server}/v1/namespaces/{sql.namespace}/tables/t"
-        loaded = httpx.get(self._path).json()
+        self.path = f"{server}/v1/namespaces/{sql.namespace}/tables/t"
+        loaded = httpx.get(self.path).json()
         self.location: str = loaded["metadata"]["location"]
         self.folder = Path(self.location.removeprefix("file://"), "data")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ class Appends:
         listed = [
             {"file-path": f"{self.location}/data/{file}"} if isinstance(file, str) else file for file in files
         ]
-        answer = httpx.post(f"{self._path}/append", json={"files": listed, **more}, timeout=60)
+        answer = httpx.post(f"{self.path}/append", json={"files": listed, **more}, timeout=60)
         assert answer.status_code == 200, answer.text
         # Spark keeps tables for a while.
         self._sql("REFRESH TABLE t")
@@ -171,6 +171,37 @@ def test_manifests_of_fixed_partitions_stay_as_spark_wrote_them(sql: Sql, sqlite
 
     assert sql("SELECT id FROM t ORDER BY id") == [(0,), (1,), (2,), (10,)]
     assert sql("SELECT count(*) FROM our.t.manifests") == [(4,)]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_file_that_deletes_are_about_is_not_appended_again(
+    sql: Sql, sqlite_server: str, version: int
+) -> None:
+    """Spark would not read the table (version 3); PyIceberg and DuckDB would leave out rows (version 2)."""
+    sql(
+        f"CREATE TABLE t (id INT) USING iceberg TBLPROPERTIES ('format-version' = '{version}', "
+        "'write.delete.mode' = 'merge-on-read')"
+    )
+    sql("INSERT INTO t SELECT /*+ COALESCE(1) */ CAST(id AS INT) FROM range(10)")
+    (path,) = sql.column("SELECT file_path FROM our.t.files")
+    sql("DELETE FROM t WHERE id = 3")
+    appends, again = Appends(sql, sqlite_server), {"file-path": path}
+
+    twice = {"files": [again], "allow-duplicates": True}
+    answer = httpx.post(f"{appends.path}/append", json=twice, timeout=60)
+
+    assert answer.status_code == 400
+    assert (
+        f"{path}: branch main has position deletes or a deletion vector" in answer.json()["error"]["message"]
+    )
+    sql("REFRESH TABLE t")
+    assert sql.one("SELECT count(*) FROM t") == 9
+    sql("DELETE FROM t WHERE id >= 0")
+    if version == 2:  # where those deletes stay behind
+        assert httpx.post(f"{appends.path}/append", json={"files": [again]}, timeout=60).status_code == 400
+    assert httpx.post(f"{appends.path}/remove-dangling-deletes", json={}, timeout=60).is_success
+    appends.append(again)
+    assert sql.one("SELECT count(*) FROM t") == 10
 
 
 def test_files_that_spark_wrote_without_iceberg_are_taken(sql: Sql, sqlite_server: str) -> None:

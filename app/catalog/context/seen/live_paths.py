@@ -1,12 +1,13 @@
-"""Which files are live on a branch, in memory: no append has to read all manifests."""
+"""Which files are live on a branch, or named by deletes: no append reads all manifests."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.engine.model.files.delete_files import referenced_path
 from app.engine.model.files.entry_filters import live_paths
 from app.engine.model.files.manifests import ManifestContent, ManifestFile, ManifestSource
 from app.engine.model.ids import Location
@@ -21,7 +22,7 @@ _BYTES_A_MANIFEST: Final = 800
 
 @dataclass(slots=True)
 class _Index:
-    """The live files of one head: how often each is there, by the hash of its place."""
+    """The paths of one head: how often each is there, by the hash of its place."""
 
     manifests: dict[Location, ManifestFile] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
@@ -38,21 +39,29 @@ class LivePaths:
     def __init__(self, max_bytes: int) -> None:
         self._indexes = BoundedCache[_Index](max_bytes)
 
-    def at(self, branch: Hashable, source: ManifestSource, head: Snapshot | None) -> LiveFiles:
-        """Return the live files of a head.
+    def at(
+        self,
+        branch: Hashable,
+        source: ManifestSource,
+        head: Snapshot | None,
+        content: ManifestContent = ManifestContent.DATA,
+    ) -> LiveFiles:
+        """Return the live files of a head; or the data files that position deletes of its are about, each of one.
 
         Args:
             branch: names a branch of a table; another table of the same name must have another one.
             source: reads manifests.
             head: the newest snapshot of the branch, if there is one.
+            content: of the manifests that are read.
 
         Raises:
             CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: a manifest cannot be read.
         """
         if head is None:
             return LiveFiles(_Index(), source, ())
-        manifests = [item for item in source.manifests(head) if item.content is ManifestContent.DATA]
-        index = self._indexes.find(branch) or _Index()
+        manifests = [item for item in source.manifests(head) if item.content is content]
+        key = branch, content
+        index = self._indexes.find(key) or _Index()
         with index.lock:
             try:
                 _advance_or_rebuild(index, source, manifests)
@@ -60,10 +69,10 @@ class LivePaths:
                 # It may be half of one head and half of another.
                 index.manifests.clear()
                 index.counts.clear()
-                self._indexes.forget(branch)
+                self._indexes.forget(key)
                 raise
             size_bytes = _BYTES_A_PATH * len(index.counts) + _BYTES_A_MANIFEST * len(index.manifests)
-        self._indexes.put(branch, index, size_bytes)
+        self._indexes.put(key, index, size_bytes)
         return LiveFiles(index, source, manifests)
 
 
@@ -89,6 +98,14 @@ class LiveFiles:
         )
 
 
+def _paths_in(source: ManifestSource, manifest: ManifestFile) -> Iterator[Location]:
+    entries = source.entries(manifest)
+    if manifest.content is ManifestContent.DATA:
+        return live_paths(entries)
+    named = (referenced_path(entry.file) for entry in entries if entry.is_live)
+    return (path for path in named if path is not None)
+
+
 def _advance_or_rebuild(index: _Index, source: ManifestSource, manifests: Sequence[ManifestFile]) -> None:
     if index.manifests:
         try:
@@ -108,11 +125,11 @@ def _advance(index: _Index, source: ManifestSource, manifests: Sequence[Manifest
     counts = index.counts
     for path, manifest in now.items():
         if path not in index.manifests:
-            for file_path in live_paths(source.entries(manifest)):
+            for file_path in _paths_in(source, manifest):
                 key = hash(place_of(file_path))
                 counts[key] = counts.get(key, 0) + 1
     for manifest in gone:
-        for file_path in live_paths(source.entries(manifest)):
+        for file_path in _paths_in(source, manifest):
             key = hash(place_of(file_path))
             left = counts.get(key, 0) - 1
             if left > 0:
@@ -127,7 +144,7 @@ def _surely_live(
 ) -> list[Hashable]:
     found = []
     for manifest in manifests:
-        for file_path in live_paths(source.entries(manifest)):
+        for file_path in _paths_in(source, manifest):
             if (place := place_of(file_path)) in places:
                 places.discard(place)
                 found.append(place)

@@ -20,7 +20,9 @@ def is_deletion_vector(file: DataFile) -> bool:
 
 
 def referenced_path(file: DataFile) -> Location | None:
-    """Return the one data file that position deletes belong to; None if there are several."""
+    """Return the one data file that position deletes belong to; None if there are several, and for other deletes."""
+    if file.content is FileContent.EQUALITY_DELETES:
+        return None
     if file.referenced_data_file is not None:
         return file.referenced_data_file
     lower = (file.lower_bounds or {}).get(DELETE_FILE_PATH_ID)

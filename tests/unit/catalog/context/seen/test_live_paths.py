@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.catalog.context.seen import live_paths
 from app.catalog.context.seen.live_paths import LivePaths
-from app.engine.model.files.manifests import EntryStatus
+from app.engine.model.files.manifests import EntryStatus, FileContent, ManifestContent, ManifestEntry
 from app.engine.model.ids import Location, SnapshotId
 from app.errors import FileMissing
 from tests.builders.histories import ListedManifests, entry, snapshot
@@ -70,6 +72,28 @@ def test_file_that_is_there_twice_stays_when_one_of_both_goes(source: ListedMani
     live(paths, source, 2, "/a")
 
     assert live(paths, source, 4, "/a", "/b") == ["/a"]
+
+
+def test_what_deletes_are_about_is_known_apart_from_what_is_live(source: ListedManifests) -> None:
+    paths = LivePaths(1 << 20)
+    source.deletes = {"d1"}
+    source.lists[SnapshotId(4)] = ["d1", "m3"]
+    source.contents["d1"] = [
+        deletes_of("s3://x/d"),
+        deletes_of("/c", EntryStatus.DELETED),
+        deletes_of(None),
+        entry("/equality", content=FileContent.EQUALITY_DELETES),
+    ]
+
+    for _ in range(2):
+        named = paths.at("t", source, snapshot(4), ManifestContent.DELETES)
+        assert named.among([Location(path) for path in ("s3a://x/d", "/c", "/a")]) == ["s3a://x/d"]
+        assert live(paths, source, 4, *ALL) == ["/a", "/c"]
+
+
+def deletes_of(path: str | None, status: EntryStatus = EntryStatus.ADDED) -> ManifestEntry:
+    found = entry(f"/deletes/{path}", status, FileContent.POSITION_DELETES)
+    return replace(found, file=replace(found.file, referenced_data_file=path and Location(path)))
 
 
 def test_manifest_of_an_older_head_may_be_gone(source: ListedManifests) -> None:
