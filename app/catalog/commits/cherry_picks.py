@@ -18,6 +18,7 @@ from app.engine.branches.picked_changes import (
     without_files,
 )
 from app.engine.branches.ref_changes import PickKind
+from app.engine.model.files.delete_files import is_deletion_vector, referenced_path
 from app.engine.model.files.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import SnapshotId, SpecId
 from app.engine.model.snapshot import Snapshot
@@ -55,11 +56,10 @@ class CherryPicks:
             check_files_are_new(source, base, head, picked, changes)
         new = SnapshotFiles(self._catalog, self._files, base)
         snapshot_id = new.new_id()
-        manifests = [
-            *_added_manifests(new, snapshot_id, changes.added),
-            *_kept_manifests(source, new, head, snapshot_id, changes.removed),
-        ]
-        return new.write_snapshot(head, snapshot_id, manifests, picked_summary(kind, picked, head, changes))
+        kept, removed_vectors = _kept_manifests(source, new, head, snapshot_id, changes.removed)
+        manifests = [*_added_manifests(new, snapshot_id, changes.added), *kept]
+        summary = picked_summary(kind, picked, head, changes, removed_vectors)
+        return new.write_snapshot(head, snapshot_id, manifests, summary)
 
 
 def _kept_manifests(
@@ -68,28 +68,37 @@ def _kept_manifests(
     head: Snapshot | None,
     snapshot_id: SnapshotId,
     removed: Sequence[DataFile],
-) -> list[ManifestFile]:
-    if head is None:
-        return []
-    doomed = {file.key for file in removed}
+) -> tuple[list[ManifestFile], list[DataFile]]:
+    """Return the head's manifests without some data files, and the deletion vectors that went with those."""
+    if head is None or not removed:
+        return (list(source.manifests(head)) if head is not None else []), []
+    doomed, paths = {file.key for file in removed}, {file.file_path for file in removed}
     missing = set(doomed)
-    kept = []
+    kept: list[ManifestFile] = []
+    vectors: list[DataFile] = []
     for manifest in source.manifests(head):
-        if not doomed or manifest.content is not ManifestContent.DATA:
-            kept.append(manifest)
-            continue
         entries = list(source.entries(manifest))
-        found = {entry.file.key for entry in entries if entry.is_live} & doomed
-        if not found:
+        if manifest.content is ManifestContent.DATA:
+            going = {entry.file.key for entry in entries if entry.is_live} & doomed
+            missing -= going
+        else:
+            # As in the reference, a deletion vector goes with its file: no later file of this name may meet it.
+            found = [
+                entry.file
+                for entry in entries
+                if entry.is_live and is_deletion_vector(entry.file) and referenced_path(entry.file) in paths
+            ]
+            vectors += found
+            going = {file.key for file in found}
+        if not going:
             kept.append(manifest)
             continue
-        missing -= found
-        rewritten = without_files(entries, doomed, snapshot_id)
-        kept.append(new.write_manifest(manifest.partition_spec_id, snapshot_id, rewritten))
+        rest = without_files(entries, going, snapshot_id)
+        kept.append(new.write_manifest(manifest.partition_spec_id, snapshot_id, rest, manifest.content))
     if missing:
-        paths = sorted(path for path, _ in missing)
-        raise InvalidRefMove(f"Missing required files to delete: {', '.join(paths[:5])}")
-    return kept
+        names = sorted(path for path, _ in missing)
+        raise InvalidRefMove(f"Missing required files to delete: {', '.join(names[:5])}")
+    return kept, vectors
 
 
 def _added_manifests(

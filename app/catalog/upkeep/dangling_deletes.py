@@ -21,7 +21,7 @@ from app.catalog.upkeep.readable_manifests import manifests_of_head
 from app.engine.branches.heads import check_branch, head_of, new_head
 from app.engine.branches.picked_changes import without_files
 from app.engine.change.apply import apply_updates
-from app.engine.change.summaries import changed_partition_count, removed_delete_counts, totals_after
+from app.engine.change.summaries import changed_partition_count, removed_counts, totals_after
 from app.engine.model.files.delete_files import is_deletion_vector
 from app.engine.model.files.entry_filters import entry_facts
 from app.engine.model.files.manifests import (
@@ -119,7 +119,7 @@ class RemoveDanglingDeletes(Intention[TableMetadata, DanglingDeletes]):
         head = head_of(metadata, self.branch)
         summary = {
             "operation": "replace",
-            **removed_delete_counts(removed),
+            **removed_counts(removed),
             **changed_partition_count(removed),
             **totals_after(head, (), removed),
         }

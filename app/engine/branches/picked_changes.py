@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.engine.branches.ref_changes import PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID, WAP_ID, PickKind
@@ -150,9 +150,14 @@ def without_files(
 
 
 def picked_summary(
-    kind: PickKind, picked: Snapshot, head: Snapshot | None, changes: FileChanges
+    kind: PickKind,
+    picked: Snapshot,
+    head: Snapshot | None,
+    changes: FileChanges,
+    removed_vectors: Sequence[DataFile],
 ) -> dict[str, str]:
     """Return the summary of the snapshot that repeats a picked one on top of another head."""
+    removed = (*changes.removed, *removed_vectors)
     theirs = picked.summary or {}
     summary = {
         "operation": picked.operation or "append",
@@ -163,6 +168,6 @@ def picked_summary(
     if kind is PickKind.REPLACE_PARTITIONS:
         summary[REPLACE_PARTITIONS] = "true"
     summary.update(added_counts(changes.added))
-    summary.update(removed_counts(changes.removed))
-    summary.update(changed_partition_count((*changes.added, *changes.removed)))
-    return {**summary, **totals_after(head, changes.added, changes.removed)}
+    summary.update(removed_counts(removed))
+    summary.update(changed_partition_count((*changes.added, *removed)))
+    return {**summary, **totals_after(head, changes.added, removed)}

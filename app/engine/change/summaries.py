@@ -21,21 +21,26 @@ TOTALS = (
 
 
 def added_counts(files: Sequence[DataFile]) -> dict[str, str]:
-    """Return the numbers of added files, rows and bytes; nothing if there are no files."""
-    return _counts("added-data-files", "added-records", "added-files-size", files)
+    """Return the numbers of added data files, rows and bytes; nothing if there are no files."""
+    if not files:
+        return {}
+    return {
+        "added-data-files": str(len(files)),
+        "added-records": str(sum(file.record_count for file in files)),
+        "added-files-size": str(sum(file.file_size_in_bytes for file in files)),
+    }
 
 
 def removed_counts(files: Sequence[DataFile]) -> dict[str, str]:
-    """Return the numbers of removed files, rows and bytes; nothing if there are no files."""
-    return _counts("deleted-data-files", "deleted-records", "removed-files-size", files)
-
-
-def removed_delete_counts(files: Sequence[DataFile]) -> dict[str, str]:
-    """Return the numbers of removed delete files, their rows and bytes, but no zeros."""
+    """Return the numbers of removed data and delete files, their rows and bytes, but no zeros."""
     counts: Counter[str] = Counter()
     for file in files:
-        counts["removed-delete-files"] += 1
         counts["removed-files-size"] += _size_of(file)
+        if file.content is FileContent.DATA:
+            counts["deleted-data-files"] += 1
+            counts["deleted-records"] += file.record_count
+            continue
+        counts["removed-delete-files"] += 1
         if file.content is FileContent.EQUALITY_DELETES:
             counts["removed-equality-delete-files"] += 1
             counts["removed-equality-deletes"] += file.record_count
@@ -49,16 +54,6 @@ def removed_delete_counts(files: Sequence[DataFile]) -> dict[str, str]:
 def _size_of(file: DataFile) -> int:
     """Return a file's bytes; of a deletion vector only its own, as others may share its file."""
     return file.file_size_in_bytes if file.content_size_in_bytes is None else file.content_size_in_bytes
-
-
-def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[DataFile]) -> dict[str, str]:
-    if not files:
-        return {}
-    return {
-        files_key: str(len(files)),
-        records_key: str(sum(file.record_count for file in files)),
-        size_key: str(sum(file.file_size_in_bytes for file in files)),
-    }
 
 
 def changed_partition_count(files: Sequence[DataFile]) -> dict[str, str]:

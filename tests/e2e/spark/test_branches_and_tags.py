@@ -218,3 +218,46 @@ def test_f26_wap_branch_takes_all_writes_of_a_session(sql: Sql) -> None:
 
     sql("CALL system.fast_forward('our.numbers', 'main', 'audit')")
     assert sql.column("SELECT number FROM numbers") == [1]
+
+
+def test_f26_a_published_overwrite_takes_deletion_vectors_along_as_sparks_own_does(
+    sql: Sql, sqlite_server: str
+) -> None:
+    """A vector that stayed would keep Spark from reading the table once its file is there again."""
+    for table in ("ours", "theirs"):
+        sql(
+            f"CREATE TABLE {table} (id INT, part STRING) USING iceberg PARTITIONED BY (part) TBLPROPERTIES "
+            "('format-version' = '3', 'write.delete.mode' = 'merge-on-read', 'write.wap.enabled' = 'true')"
+        )
+        sql(f"INSERT INTO {table} SELECT CAST(id AS INT), concat('p', id % 2) FROM range(10)")
+        sql(f"DELETE FROM {table} WHERE id IN (2, 3)")
+        sql("SET spark.wap.id = nightly")
+        sql("SET spark.sql.sources.partitionOverwriteMode = dynamic")
+        sql(f"INSERT OVERWRITE {table} VALUES (100, 'p0')")
+        sql("RESET spark.wap.id")
+        sql("RESET spark.sql.sources.partitionOverwriteMode")
+        sql(f"INSERT INTO {table} VALUES (50, 'p1')")
+
+    main = f"{sqlite_server}/v1/namespaces/{sql.namespace}/tables/ours/refs/main"
+    assert httpx.put(main, json={"publish": "nightly"}).is_success
+    sql("CALL system.publish_changes('our.theirs', 'nightly')")
+
+    sql("REFRESH TABLE ours")
+    ours, theirs = (
+        sql(f"SELECT id, part, _row_id, _last_updated_sequence_number FROM {table} ORDER BY id")
+        for table in ("ours", "theirs")
+    )
+    assert ours == theirs
+    counted = [
+        {
+            key: value
+            for key, value in sql.one(
+                f"SELECT summary FROM our.{table}.snapshots ORDER BY committed_at DESC LIMIT 1"
+            ).items()
+            if key.startswith(("added-", "removed-", "deleted-", "total-")) and not key.endswith("-size")
+        }
+        for table in ("ours", "theirs")
+    ]
+    assert counted[0] == counted[1]
+    assert counted[0]["removed-dvs"] == "1"
+    assert sql("SELECT partition.part, record_count FROM our.ours.delete_files") == [("p1", 1)]
