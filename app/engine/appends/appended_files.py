@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from app.engine.appends.columns import map_columns
 from app.engine.appends.footers import Footer
-from app.engine.appends.metrics import file_metrics
+from app.engine.appends.metrics import bounds_hold, file_metrics
 from app.engine.appends.name_mapping import NAME_MAPPING
 from app.engine.appends.partitions import UNKNOWN, PartitionRules, SourceFacts
 from app.engine.model.data_types.json_values import from_json_value
 from app.engine.model.data_types.types import PrimitiveType
-from app.engine.model.data_types.values import from_bytes, is_nan
+from app.engine.model.data_types.values import FLOATING_KINDS, from_bytes, is_nan
 from app.engine.model.document import MAX_LONG
 from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.files.partition_values import schema_with_sources
@@ -26,7 +26,6 @@ from app.errors import InvalidDataFile
 
 _SHORTEST_CUT: Final = 1
 """Tables may ask for bounds as short as that."""
-_WITH_NAN: Final = frozenset({"float", "double"})
 _MOST_ROWS: Final = 1 << 45
 """Of one file: the rows of a quarter of a million such files can be counted in one manifest."""
 
@@ -159,11 +158,28 @@ class ReadyFile(AppendedFile):
             value_counts=file.value_counts,
             null_value_counts=file.null_value_counts,
             nan_value_counts=file.nan_value_counts,
-            lower_bounds=file.lower_bounds,
-            upper_bounds=file.upper_bounds,
+            lower_bounds=self._holding(file.lower_bounds, known),
+            upper_bounds=self._holding(file.upper_bounds, known),
             split_offsets=file.split_offsets,
             sort_order_id=file.sort_order_id,
         )
+
+    def _holding(
+        self, bounds: Mapping[int, bytes] | None, known: Mapping[FieldId, Column]
+    ) -> dict[int, bytes] | None:
+        """Return those bounds that readers may have."""
+        if bounds is None:
+            return None
+        nulls, nans = self.described.null_value_counts or {}, self.described.nan_value_counts or {}
+
+        def hold(field_id: int) -> bool:
+            column = known[FieldId(field_id)]
+            has_no_nulls = column.parent is None and column.field.required
+            assert isinstance(column.field.type, PrimitiveType)
+            null_count = nulls.get(field_id, 0 if has_no_nulls else None)
+            return bounds_hold(column.field.type, null_count, nans.get(field_id))
+
+        return {field_id: bound for field_id, bound in bounds.items() if hold(field_id)}
 
     def _check_sort_order(self, metadata: TableMetadata, sort_order_id: SortOrderId) -> None:
         if sort_order_id not in {order.order_id for order in metadata.sort_orders}:
@@ -204,7 +220,7 @@ class ReadyFile(AppendedFile):
         for field_id, count in nans.items():
             # Readers leave out files that have nothing but NaN in a column, whatever its type is.
             kind = known[FieldId(field_id)].field.type
-            if count and not (isinstance(kind, PrimitiveType) and kind.kind in _WITH_NAN):
+            if count and not (isinstance(kind, PrimitiveType) and kind.kind in FLOATING_KINDS):
                 raise InvalidDataFile(
                     self.path,
                     f"its nan-value-counts have {count} for field id {field_id}, which is of type {kind}",

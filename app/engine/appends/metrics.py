@@ -54,9 +54,7 @@ def file_metrics(columns: MappedColumns, metadata: TableMetadata) -> dict[str, A
             nulls[field_id] = facts.null_count
         if mode == COUNTS or leaf.is_repeated or facts.lower is None or facts.upper is None:
             continue
-        if leaf.type.kind in FLOATING_KINDS:
-            # Footers do not count NaN. With bounds and without that count, readers take all values for between the
-            # bounds, and a DELETE whose filter holds for both takes the whole file, with the rows that have NaN.
+        if not bounds_hold(leaf.type, facts.null_count, None):  # footers do not count NaN
             continue
         length = mode if leaf.type.kind in _CUT else FULL
         lower[field_id] = to_bytes(leaf.type, cut_down(facts.lower, length))
@@ -70,6 +68,15 @@ def file_metrics(columns: MappedColumns, metadata: TableMetadata) -> dict[str, A
         "lower_bounds": lower,
         "upper_bounds": upper,
     }
+
+
+def bounds_hold(kind: PrimitiveType, null_count: int | None, nan_count: int | None) -> bool:
+    """Return whether readers may have a column's bounds.
+
+    With bounds and without those counts, they take all values for between the bounds, and a DELETE whose filter holds
+    for both takes the whole file, with the rows that have null or NaN.
+    """
+    return null_count is not None and (kind.kind not in FLOATING_KINDS or nan_count is not None)
 
 
 class MetricsModes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,41 @@ def test_a_delete_by_a_filter_leaves_rows_that_have_nan(sql: Sql, sqlite_server:
     appends.append(appends.put("1.parquet", pa.table({"id": [1, 2, 3], "price": [1.0, 5.0, float("nan")]})))
 
     assert sql("SELECT isnan(max(price)), count(price) FROM t") == [(True, 3)]
+    sql("DELETE FROM t WHERE price < 10")
+    assert sql("SELECT id FROM t") == [(3,)]
+
+
+@pytest.mark.parametrize("left_out", ["nan-value-counts", "null-value-counts"])
+def test_a_delete_leaves_rows_with_nan_or_null_of_files_whose_description_counts_them_not(
+    sql: Sql, sqlite_server: str, left_out: str
+) -> None:
+    table = pa.table({"id": [1, 2, 3], "price": [1.0, 5.0, float("nan") if "nan" in left_out else None]})
+    sql("CREATE TABLE t (id BIGINT, price DOUBLE) USING iceberg")
+    appends = Appends(sql, sqlite_server)
+    name = appends.put("1.parquet", table)
+    counts: dict[str, Any] = {
+        "null-value-counts": {"keys": [1, 2], "values": [0, int("null" in left_out)]},
+        "nan-value-counts": {"keys": [2], "values": [int("nan" in left_out)]},
+    }
+    counts[left_out] = {"keys": [1], "values": [0]}
+    described = {
+        "spec-id": 0,
+        "content": "data",
+        "file-path": f"{appends.location}/data/{name}",
+        "file-format": "parquet",
+        "file-size-in-bytes": (appends.folder / name).stat().st_size,
+        "record-count": 3,
+        "lower-bounds": {"keys": [2], "values": [struct.pack("<d", 1.0).hex()]},
+        "upper-bounds": {"keys": [2], "values": [struct.pack("<d", 5.0).hex()]},
+        **counts,
+    }
+    sql(
+        "ALTER TABLE t SET TBLPROPERTIES ('schema.name-mapping.default' = "
+        """'[{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["price"]}]')"""
+    )
+
+    appends.append({"data-file": described})
+
     sql("DELETE FROM t WHERE price < 10")
     assert sql("SELECT id FROM t") == [(3,)]
 

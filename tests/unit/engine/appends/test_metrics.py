@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from app.engine.appends.appended_files import ReadyFile
 from app.engine.appends.metrics import cut_down, cut_up
-from app.engine.model.files.manifests import DataFile
-from tests.builders.parquet_files import column, parquet, parquet_file, table_of
+from app.engine.model.files.manifests import DataFile, FileContent
+from app.engine.model.ids import SpecId
+from tests.builders.parquet_files import PATH, column, parquet, parquet_file, table_of
 
 COLUMNS = [
     column(1, "a", "string"),
@@ -116,3 +119,42 @@ def test_row_groups_without_statistics_leave_no_bounds() -> None:
     assert dict(file.value_counts or {}) == {1: 2}
     assert not file.null_value_counts
     assert not file.lower_bounds
+
+
+def test_bounds_of_a_footer_that_does_not_count_nulls_are_left_out() -> None:
+    """With them and without that count, readers take null for between the bounds."""
+    table = table_of([column(1, "a", "long"), column(2, "b", "long")])
+    counted = parquet_file(parquet(pa.table({"a": [1, None], "b": [1, 2]})))
+    footer = counted.footer
+    first, second = footer.columns
+    assert first.facts is not None
+    uncounted = replace(first, facts=replace(first.facts, null_count=None))
+
+    assert set(counted.data_file(table).lower_bounds or ()) == {1, 2}
+    file = replace(counted, footer=replace(footer, columns=(uncounted, second))).data_file(table)
+
+    assert dict(file.null_value_counts or {}) == {2: 0}
+    assert set(file.lower_bounds or ()) == set(file.upper_bounds or ()) == {2}
+
+
+def test_bounds_of_a_described_file_need_counts_of_what_is_not_between_them() -> None:
+    kinds = {1: "double", 2: "double", 3: "long", 4: "long", 5: "long"}
+    columns = [column(number, f"c{number}", kind, required=number == 5) for number, kind in kinds.items()]
+    bounds = dict.fromkeys(kinds, bytes(8))
+    described = DataFile(
+        FileContent.DATA,
+        PATH,
+        "PARQUET",
+        SpecId(0),
+        (),
+        1,
+        1,
+        null_value_counts={1: 0, 2: 0, 3: 0},
+        nan_value_counts={1: 0},
+        lower_bounds=bounds,
+        upper_bounds=bounds,
+    )
+
+    file = ReadyFile(PATH, SpecId(0), (), described).data_file(table_of(columns))
+
+    assert set(file.lower_bounds or ()) == set(file.upper_bounds or ()) == {1, 3, 5}
