@@ -40,8 +40,12 @@ MATCHED_BY_NAN_ON_TOP: Final = frozenset({Operation.GT, Operation.GT_EQ})
 
 def value_test(predicate: BoundPredicate) -> Test:
     """Return a test of a column's value, for which NaN is unordered and -0.0 equals 0.0."""
-    test = _with_null(predicate.operation, _test(predicate.operation, predicate.values))
-    return _of_term(predicate, test)
+    kind = predicate.term.type
+    if isinstance(kind, PrimitiveType) and kind.kind == "uuid":
+        test = _total(_test(predicate.operation, tuple(map(order_key, predicate.values))))
+    else:
+        test = _test(predicate.operation, predicate.values)
+    return _of_term(predicate, _with_null(predicate.operation, test))
 
 
 def value_judge(predicate: BoundPredicate) -> Judge:

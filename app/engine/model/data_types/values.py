@@ -159,10 +159,11 @@ def order_key(value: Any) -> Any:
     """Return a key that compares like the value: -0.0 before 0.0, NaN after everything.
 
     Other values compare as they are in Python: strings by code point (which is the order of their UTF-8), bytes
-    and uuids as unsigned bytes, decimals by number, false before true.
+    and uuids as unsigned bytes, decimals by number, false before true. A uuid equals its bytes, which is what is read
+    of writers that leave the logical type of a partition value out.
 
     Spec: #sorting
     """
     if isinstance(value, float):
         return (2, 0.0, 0.0) if math.isnan(value) else (1, value, math.copysign(1.0, value))
-    return value
+    return value.bytes if isinstance(value, UUID) else value

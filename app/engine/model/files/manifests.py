@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final, NewType, Protocol, TypeAlias
+from uuid import UUID
 
 from app.engine.model.data_types.values import order_key
 from app.engine.model.ids import Location, SnapshotId, SortOrderId, SpecId
@@ -21,10 +22,14 @@ UNASSIGNED_SEQUENCE_NUMBER: Final = -1
 """A new manifest has this until a commit gives it the snapshot's; until then nothing is inherited."""
 
 
+_KEYED: Final = frozenset({float, UUID})
+"""Values that are not equal just where their partitions are."""
+
+
 def partition_key(spec_id: SpecId, partition: Partition) -> PartitionKey:
-    """Return a key that is equal for equal partitions: NaN equals NaN, and -0.0 is not 0.0."""
+    """Return a key that is equal for equal partitions: NaN equals NaN, -0.0 is not 0.0, a uuid equals its bytes."""
     for value in partition:
-        if type(value) is float:
+        if type(value) in _KEYED:
             return PartitionKey((spec_id, tuple(map(order_key, partition))))
     return PartitionKey((spec_id, partition))
 

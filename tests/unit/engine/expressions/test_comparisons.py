@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -50,6 +51,16 @@ def test_text_matches_a_prefix(operation: str, matching: list[Any], others: list
 
     assert all(test(value) for value in matching)
     assert not any(test(value) for value in others)
+
+
+@pytest.mark.parametrize("operation", ["eq", "in", "not-eq", "lt", "gt-eq"])
+def test_bytes_of_a_uuid_match_as_the_uuid_does(operation: str) -> None:
+    values = [UUID(int=number) for number in (1, 7, 2**127)]
+    test = value_test(predicate_of("uuid", operation, str(UUID(int=7))))
+
+    assert [test(value.bytes) for value in values] == [test(value) for value in values]
+    assert any(map(test, values))
+    assert not all(map(test, values))
 
 
 @pytest.mark.parametrize(

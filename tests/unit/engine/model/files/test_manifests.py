@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -11,6 +12,7 @@ from app.engine.model.ids import Location, SpecId
 MANIFEST = ManifestFile(Location("m"), 10, SpecId(1))
 FILE = DataFile(FileContent.DATA, Location("f"), "parquet", SpecId(1), (1.5, "a"), 1, 1)
 OTHER_NAN = math.inf - math.inf
+A_UUID = UUID(int=7)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,8 @@ def test_deletion_vectors_of_one_file_are_told_apart() -> None:
         ((0.0,), (-0.0,), False),
         ((-0.0,), (-0.0,), True),
         ((None,), (math.nan,), False),
+        ((A_UUID, 1), (A_UUID.bytes, 1), True),
+        ((A_UUID,), (b"another 16 bytes",), False),
         ((), (), True),
     ],
 )
