@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.engine.model.files.delete_files import referenced_path
-from app.engine.model.files.entry_filters import live_paths
-from app.engine.model.files.manifests import ManifestContent, ManifestFile, ManifestSource
+from app.engine.model.files.entry_filters import entry_facts, live_paths
+from app.engine.model.files.manifests import FileContent, ManifestContent, ManifestFile, ManifestSource
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, FileMissing
@@ -102,6 +102,8 @@ def _paths_in(source: ManifestSource, manifest: ManifestFile) -> Iterator[Locati
     entries = source.entries(manifest)
     if manifest.content is ManifestContent.DATA:
         return live_paths(entries)
+    if all(file.content is FileContent.EQUALITY_DELETES for file in entry_facts(entries)):
+        return iter(())  # without making objects of them, which there may be very many of
     named = (referenced_path(entry.file) for entry in entries if entry.is_live)
     return (path for path in named if path is not None)
 
