@@ -93,7 +93,9 @@ def test_what_deletes_are_about_is_known_apart_from_what_is_live(source: ListedM
 
 def deletes_of(path: str | None, status: EntryStatus = EntryStatus.ADDED) -> ManifestEntry:
     found = entry(f"/deletes/{path}", status, FileContent.POSITION_DELETES)
-    return replace(found, file=replace(found.file, referenced_data_file=path and Location(path)))
+    return replace(
+        found, file=replace(found.file, referenced_data_file=None if path is None else Location(path))
+    )
 
 
 def test_manifest_of_an_older_head_may_be_gone(source: ListedManifests) -> None:
