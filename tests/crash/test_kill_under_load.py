@@ -51,7 +51,9 @@ def test_no_acknowledged_commit_is_lost_when_the_server_is_killed(server: Crashi
     for round_ in range(ROUNDS):
         with ThreadPoolExecutor(WRITERS) as pool:
             writers = [pool.submit(write, writer, round_) for writer in range(WRITERS)]
-            while min(map(len, acknowledged.values())) < 2 * round_ + 2 and not any(map(Future.done, writers)):
+            while min(map(len, acknowledged.values())) < 2 * round_ + 2 and not any(
+                map(Future.done, writers)
+            ):
                 time.sleep(0.01)  # On a busy machine the first commits take their time.
             threading.Event().wait(chance.uniform(0.3, 1.5))
             server.kill()
