@@ -34,7 +34,7 @@ from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel, FileKind
-from app.errors import CorruptMetadata, ExpiryRefused, NoSuchTable
+from app.errors import CommitRefused, ExpiryRefused, NoSuchTable
 from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import START_MS, with_rules, with_server
 from tests.builders.commits import commit_table
@@ -280,7 +280,7 @@ def test_specs_cannot_be_cleaned_while_a_remaining_list_is_gone(catalog: Catalog
         catalog, manifest_cache=ManifestCache(0)
     )  # in a process that has not read the list
 
-    with pytest.raises(CorruptMetadata, match="it is gone"):
+    with pytest.raises(CommitRefused, match="it is gone"):
         expire_snapshots(elsewhere, DEPARTURES, ExpiryRequest(ExpiryWish(clean_expired_metadata=True)))
 
 
