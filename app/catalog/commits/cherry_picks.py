@@ -69,7 +69,7 @@ def _kept_manifests(
     snapshot_id: SnapshotId,
     removed: Sequence[DataFile],
 ) -> tuple[list[ManifestFile], list[DataFile]]:
-    """Return the head's manifests without some data files, and the deletion vectors that went with those."""
+    """Return the head's manifests without some data files, and the vectors that went along."""
     if head is None or not removed:
         return (list(source.manifests(head)) if head is not None else []), []
     doomed, paths = {file.key for file in removed}, {file.file_path for file in removed}

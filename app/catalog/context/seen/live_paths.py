@@ -46,7 +46,9 @@ class LivePaths:
         head: Snapshot | None,
         content: ManifestContent = ManifestContent.DATA,
     ) -> LiveFiles:
-        """Return the live files of a head; or the data files that position deletes of its are about, each of one.
+        """Return the live files of a head, or those that its deletes are about.
+
+        Of the deletes, those count that are about one data file.
 
         Args:
             branch: names a branch of a table; another table of the same name must have another one.

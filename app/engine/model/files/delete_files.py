@@ -20,7 +20,10 @@ def is_deletion_vector(file: DataFile) -> bool:
 
 
 def referenced_path(file: DataFile) -> Location | None:
-    """Return the one data file that position deletes belong to; None if there are several, and for other deletes."""
+    """Return the one data file that position deletes belong to.
+
+    None if there are several, and for equality deletes.
+    """
     if file.content is FileContent.EQUALITY_DELETES:
         return None
     if file.referenced_data_file is not None:

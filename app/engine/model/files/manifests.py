@@ -27,7 +27,10 @@ _KEYED: Final = frozenset({float, UUID})
 
 
 def partition_key(spec_id: SpecId, partition: Partition) -> PartitionKey:
-    """Return a key that is equal for equal partitions: NaN equals NaN, -0.0 is not 0.0, a uuid equals its bytes."""
+    """Return a key that is equal for equal partitions.
+
+    NaN equals NaN, -0.0 is not 0.0, and a uuid equals its bytes.
+    """
     for value in partition:
         if type(value) in _KEYED:
             return PartitionKey((spec_id, tuple(map(order_key, partition))))
