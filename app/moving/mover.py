@@ -86,6 +86,8 @@ class Mover:
             for item in findings
             if item.is_refused and not (item.can_be_allowed and item.code in allowed)
         }
+        if is_ours and self._is_itself(line, seen):
+            refused["itself"] = f"{line.target} is the entry itself: source and target are one warehouse"
         if seen.present is not None and not is_ours and not seen.findings:
             refused["name-taken"] = f"{line.target} is there already"
         if replaces.is_diverged:
@@ -113,6 +115,15 @@ class Mover:
         """Return the catalog that an entry was fenced for, if it is a third one."""
         moved_to = str(seen.facts.get("moved-to") or "")
         return None if moved_to in {"", self._terms.moved_to, self._source.name} else moved_to
+
+    def _is_itself(self, line: MoveLine, seen: Inspection) -> bool:
+        """Say whether what has the name at the target is what is to be moved, seen at another address."""
+        present = seen.present
+        return (
+            present is not None
+            and present.id is not None
+            and self._source.identity(line.entry, line.source_location or "") == present.id
+        )
 
     def _is_ours(self, line: MoveLine, seen: Inspection, earlier: MoveLine | None) -> bool:
         """Say whether what has the name is this very entry, registered before."""

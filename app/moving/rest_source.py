@@ -8,6 +8,7 @@ from typing import Final
 from app.client.answers import TableAnswer, ViewAnswer
 from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CatalogRefused
+from app.client.table.registrations import CHECK_ENDPOINT
 from app.engine.model.identifiers import MAX_NAMESPACE_LENGTH, Namespace
 from app.moving.sources import Entry, SourceFailed, SourceMoved
 
@@ -69,6 +70,17 @@ class RestSource:
                 "registered anywhere else"
             )
         return found.metadata_location
+
+    def identity(self, entry: Entry, location: str) -> str | None:
+        if CHECK_ENDPOINT not in (self._catalog.config.endpoints or []):
+            return None
+        try:
+            found = self._catalog.registrations.check(entry.identifier, location, entry.kind)
+        except CatalogRefused as refused:
+            if refused.status >= 500:
+                raise
+            return None  # A warehouse in which nothing can be registered is the target of no move.
+        return found.present.id if found.present is not None else None
 
     def drop(self, entry: Entry, location: str) -> str | None:
         endpoints = self._catalog.config.endpoints or []

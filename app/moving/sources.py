@@ -74,6 +74,10 @@ class Source(Protocol):
         """Return where the metadata file of an entry is now; None if the entry is not there."""
         ...
 
+    def identity(self, entry: Entry, location: str) -> str | None:
+        """Return what tells an entry from all others of all catalogs; None if the source does not say."""
+        ...
+
     def drop(self, entry: Entry, location: str) -> str | None:
         """Drop an entry and leave its files; return where its metadata was, if the source says so.
 

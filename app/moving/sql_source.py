@@ -94,6 +94,9 @@ class SqlSource:
             raise SourceFailed(f"The row of {entry.identifier} names no metadata file")
         return str(found[0])
 
+    def identity(self, entry: Entry, location: str) -> str | None:  # noqa: ARG002 - it does not say
+        return None
+
     def drop(self, entry: Entry, location: str) -> str | None:
         gone = delete(self._rows).where(self._is(entry), self._of("metadata_location") == location)
         with self._reading() as connection:

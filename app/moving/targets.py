@@ -26,6 +26,8 @@ class Present:
     location: str
     uuid: str
     is_read_only: bool = False
+    id: str | None = None
+    """Of the entry itself, as `Source.identity` says it; None if the target does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class MoveTarget:
                 present.metadata_location,
                 present.uuid,
                 present.read_only,
+                present.id,
             ),
             found.findings,
             found.found or {},

@@ -36,6 +36,8 @@ class PresentAnswer(ServerAnswer):
     metadata_location: str
     uuid: str = ""
     read_only: bool = False
+    id: str | None = None
+    """Of this very entry, at each address of its catalog; None from older servers."""
 
 
 class RegistrationCheckAnswer(ServerAnswer):

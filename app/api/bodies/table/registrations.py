@@ -10,8 +10,13 @@ from app.api.bodies.json_answer import present
 from app.catalog.registration_checks import RegistrationCheck, facts_of
 
 
-def registration_check_json(check: RegistrationCheck[Any]) -> bytes:
-    """Return what a metadata file would bring, and what speaks against it."""
+def registration_check_json(check: RegistrationCheck[Any], mark: bytes) -> bytes:
+    """Return what a metadata file would bring, and what speaks against it.
+
+    Args:
+        check: what was found.
+        mark: what tells the pointers of this database from those of all others.
+    """
     found, metadata = check.present, check.metadata
     answer = {
         "would-register": check.would_register,
@@ -25,6 +30,7 @@ def registration_check_json(check: RegistrationCheck[Any]) -> bytes:
             "metadata-location": found.metadata_location,
             "uuid": found.uuid,
             "read-only": found.is_read_only,
+            "id": f"{mark.hex()}-{found.id}",
         },
         "findings": [
             {

@@ -253,6 +253,9 @@ class _Lying:
     def find_location(self, entry: Entry) -> str | None:
         return self._locations.pop(0) if len(self._locations) > 1 else self._locations[0]
 
+    def identity(self, entry: Entry, location: str) -> str | None:
+        return None
+
     def drop(self, entry: Entry, location: str) -> str | None:
         if self._keeps_it:
             raise SourceFailed("it is protected")
@@ -411,3 +414,38 @@ def test_a_source_that_is_not_there_is_named_without_advice_about_the_target(ice
     assert failed.status == 1
     assert "Cannot reach a catalog at http://127.0.0.1:1: " in failed.err
     assert "--uri" not in failed.err
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("import", ["--mode", "adopt"]),
+        ("import", ["--mode", "fence"]),
+        ("import", ["--mode", "look-on"]),
+        ("export", ["--unregister"]),
+    ],
+)
+def test_a_catalog_that_is_source_and_target_keeps_what_it_has(
+    icetower: Icetower,
+    catalog: RemoteCatalog,
+    table: str,
+    view: str,
+    namespace: str,
+    server_url: str,
+    command: str,
+    options: list[str],
+) -> None:
+    """Whatever its address is called: a table that is let go there would be nowhere."""
+    orders, big = (TableIdentifier(Namespace((namespace,)), name) for name in ("orders", "big"))
+    before = catalog.tables.load(orders), catalog.views.load(big)
+    itself = server_url.replace("127.0.0.1", "localhost")
+    arguments = ["import", "rest", itself] if command == "import" else ["export", itself]
+
+    done = icetower(*arguments, *options, "--regex", f"{namespace}[.].*")
+
+    assert done.status == 1
+    assert done.out == "2 names: 2 refused.\n"
+    assert f"{table} refused: " in done.err
+    assert f"{view} is the entry itself: source and target are one warehouse" in done.err
+    assert (catalog.tables.load(orders), catalog.views.load(big)) == before
+    catalog.tables.commit(orders, [{"action": "set-properties", "updates": {"a": "b"}}])
