@@ -105,18 +105,18 @@ class MoveReport:
                 _append(self._path, line.to_json())
 
     def _read(self, path: Path, head: Mapping[str, str]) -> None:
-        if not path.exists():
-            if self._path is not None:
-                _append(path, head)
-            return
         try:
             # Of bytes: names may have separators of lines that are not ours, and a full disk may cut a character.
-            texts = path.read_bytes().split(b"\n")
-            first = json.loads(texts[0]) if texts[0] else {}
+            texts = path.read_bytes().split(b"\n") if path.exists() else [b""]
+            is_new = len(texts) == 1 and _encoded(head).startswith(texts[0])
+            first = head if is_new else json.loads(texts[0] or b"{}")
         except (OSError, ValueError) as error:
             raise SourceFailed(f"{path} is not the report of a move: {error}") from error
         if first != head:
             raise SourceFailed(f"{path} is the report of something else: name another file")
+        if is_new and self._path is not None:
+            # Or begun by a run that was killed, or met a full disk, before it did anything.
+            _append(path, head, anew=True)
         for text in texts[1:]:
             try:
                 line = _line(json.loads(text.decode("utf-8", "surrogatepass")))
@@ -125,18 +125,22 @@ class MoveReport:
             self.earlier[line.entry] = line
 
 
-def _append(path: Path, value: Mapping[str, Any]) -> None:
+def _append(path: Path, value: Mapping[str, Any], *, anew: bool = False) -> None:
     try:
-        with path.open("ab+") as file:
+        with path.open("wb+" if anew else "ab+") as file:
             file.seek(0, os.SEEK_END)
             if file.tell():
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":
                     file.write(b"\n")
-            file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+            file.write(_encoded(value))
             file.flush()
     except OSError as error:
         raise SourceFailed(f"The report cannot be written: {error}") from error
+
+
+def _encoded(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def _names(identifier: TableIdentifier) -> list[str]:

@@ -68,6 +68,21 @@ def test_report_of_something_else_is_refused(tmp_path: Path) -> None:
         MoveReport(path, "old", "new")
 
 
+@pytest.mark.parametrize("length", [0, 1, 20, -1])
+def test_report_whose_head_was_not_written_to_its_end_is_begun_anew(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "report.ndjson"
+    MoveReport(path, "old", "new")
+    head = path.read_bytes()
+    path.write_bytes(head[:length])
+
+    assert MoveReport(path, "old", "new", writes=False).earlier == {}
+    assert path.read_bytes() == head[:length]
+    MoveReport(path, "old", "new").write(LINE)
+
+    assert path.read_bytes().startswith(head)
+    assert MoveReport(path, "old", "new").earlier == {LINE.entry: LINE}
+
+
 def test_nothing_is_kept_without_a_file() -> None:
     report = MoveReport(None, "old", "new")
     report.write(LINE)
