@@ -21,6 +21,8 @@ SQLITE_BUSY_TIMEOUT_S = 30.0
 
 _CONNECT_DEFAULTS: dict[str, Any] = {
     "application_name": "icetower",
+    # Whatever is set for the role: names may have any character.
+    "client_encoding": "utf8",
     "connect_timeout": 10,
     # A server that vanished is noticed after about half a minute, and not after two hours.
     "keepalives": 1,
@@ -36,6 +38,8 @@ _SERVER_SETTINGS = (
 )
 """The URL's own `options` come later, so they override these."""
 _LIMIT = "longest_wait_s"
+_ENCODINGS = frozenset({"UTF8", "SQL_ASCII"})
+"""Those that keep every character as it comes; no other one has all of them."""
 _LIGHT_SETTINGS = "-c lock_timeout=1s -c synchronous_commit=off"
 """What may be lost must not keep others waiting either, beside a row that somebody holds for long.
 
@@ -135,6 +139,13 @@ def _connect_to_postgres(
     from app.database.connections.punctual_postgres import PunctualConnection
 
     connection = PunctualConnection.connect(*arguments, **options)
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding is not None and encoding not in _ENCODINGS:
+        connection.close()
+        raise InvalidSetting(
+            f"Invalid setting database_url: the database has the encoding {encoding}, which not every name can be "
+            "written in; make one with CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8'"
+        )
     connection.add_notice_handler(connection.hear)
     _or_close(connection, connection.obey_statement_timeout)
     return connection
