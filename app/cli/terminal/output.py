@@ -72,6 +72,7 @@ class Progress:
     def __init__(self, bar: ProgressBar, task: TaskID) -> None:
         self._bar = bar
         self._task = task
+        self.done = 0
 
     def say(self, text: str) -> None:
         """Say what is at work."""
@@ -79,16 +80,26 @@ class Progress:
 
     def advance(self, number: int = 1) -> None:
         """Note that one more is done, or more than one."""
+        self.done += number
         self._bar.advance(self._task, number)
 
 
 @contextmanager
 def shown_progress(total: int) -> Iterator[Progress]:
-    """Show a bar until the block ends; without a terminal nothing is shown."""
+    """Show a bar until the block ends; without a terminal nothing is shown.
+
+    After Ctrl+C a line shows how far it came.
+    """
     console = _console(sys.stderr)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with ProgressBar(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
-        yield Progress(bar, bar.add_task("", total=total))
+    bar = ProgressBar(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
+    progress = Progress(bar, bar.add_task("", total=total))
+    try:
+        with bar:
+            yield progress
+    except KeyboardInterrupt:
+        remark(f"Stopped at {progress.done} of {total}. The same command goes on from there.")
+        raise
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import pytest
+
+from app.cli.terminal.output import shown_progress
+
+
+def test_progress_that_is_stopped_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), shown_progress(40) as progress:
+        progress.advance(11)
+        progress.advance()
+        raise KeyboardInterrupt
+
+    assert capsys.readouterr() == ("", "Stopped at 12 of 40. The same command goes on from there.\n")
+
+
+def test_progress_that_comes_to_its_end_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with shown_progress(1) as progress:
+        progress.advance()
+
+    assert capsys.readouterr() == ("", "")
