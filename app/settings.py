@@ -99,7 +99,10 @@ class Settings(BaseSettings):
         description="sqlite:///<path> or postgresql://<user>:<password>@<host>/<database>.",
     )
     database_pool_size: int = Field(
-        10, ge=1, le=1000, description="Most database connections that each process keeps open."
+        10,
+        ge=1,
+        le=1000,
+        description="Most database connections of each process for reads, and as many for changes; four come on top.",
     )
     default_warehouse: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         "default",

@@ -117,7 +117,7 @@ class Mover:
         return None if moved_to in {"", self._terms.moved_to, self._source.name} else moved_to
 
     def _is_itself(self, line: MoveLine, seen: Inspection) -> bool:
-        """Say whether what has the name at the target is what is to be moved, seen at another address."""
+        """Say whether the target is the source, perhaps at another address."""
         present = seen.present
         return (
             present is not None

@@ -75,7 +75,7 @@ class Source(Protocol):
         ...
 
     def identity(self, entry: Entry, location: str) -> str | None:
-        """Return what tells an entry from all others of all catalogs; None if the source does not say."""
+        """Return an id that no other entry of any catalog has; None where it is unknown."""
         ...
 
     def drop(self, entry: Entry, location: str) -> str | None:

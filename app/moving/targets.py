@@ -27,7 +27,7 @@ class Present:
     uuid: str
     is_read_only: bool = False
     id: str | None = None
-    """Of the entry itself, as `Source.identity` says it; None if the target does not say."""
+    """Of the entry itself, as `Source.identity` returns it; None where it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

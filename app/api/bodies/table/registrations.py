@@ -15,7 +15,7 @@ def registration_check_json(check: RegistrationCheck[Any], mark: bytes) -> bytes
 
     Args:
         check: what was found.
-        mark: what tells the pointers of this database from those of all others.
+        mark: the mark of the server's database; no other one has it.
     """
     found, metadata = check.present, check.metadata
     answer = {
