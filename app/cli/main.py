@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -65,8 +66,17 @@ def _check_text(arguments: Sequence[str]) -> None:
             raise InvalidSetting(f"Invalid argument {argument!r}: it is not valid UTF-8")
 
 
+def _open_standard_streams() -> None:
+    """Open those that were closed to nowhere: else the next file that is opened would be one of them."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
+            setattr(sys, name, os.fdopen(nowhere, "r" if number == 0 else "w", encoding="utf-8"))
+
+
 def run() -> None:
     """Run the command line, and exit with its status."""
+    _open_standard_streams()
     try:
         _check_text(sys.argv[1:])
         command_line(sys.argv[1:])(prog_name="icetower")

@@ -82,6 +82,18 @@ def test_the_version(bare: Icetower) -> None:
     assert bare("--version").out.startswith("icetower")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_command_runs_with_its_standard_streams_closed(folder: Path, closed: str) -> None:
+    """As under some schedulers; a file that is opened then is none of them."""
+    command = f"{sys.executable} -m app.cli migrate {closed}"
+
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert (folder / ".icetower" / "icetower.db").exists()
+    assert "Nothing was prepared" not in done.stderr
+
+
 @pytest.mark.parametrize(
     "arguments", [["tabel"], ["table", "lst"], ["table", "list", "--colour"], ["table", "list"]]
 )
