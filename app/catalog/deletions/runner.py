@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
 
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.deletable import BATCH, Owner, deletable
 from app.catalog.context.places.locations import is_allowed
 from app.database.deletions.file_deletions import Deletion
@@ -84,8 +84,11 @@ def delete_all(catalog: Catalog, what: str, locations: Sequence[Location], pool:
         what: on whose behalf, for the log.
 
     Raises:
+        PlanOutdated: the warehouse has other storage settings by now. Whether they may go was found in both stores.
         FilesUnavailable: one of them could not be deleted; safe to try again.
     """
+    if own_catalog(catalog.server, catalog.warehouse.id).warehouse.storage != catalog.warehouse.storage:
+        raise PlanOutdated
     outcomes = pool.map(lambda location: _delete(catalog, what, location), locations)
     failures = [failure for failure in outcomes if failure is not None]
     if failures:

@@ -1,0 +1,61 @@
+"""A warehouse that gets other storage settings while its files are deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.catalog.context.callers import SERVER_ITSELF
+from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
+from app.catalog.tables import purge_table
+from app.engine.model.ids import Location
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.retention.expired_snapshots import ExpiryWish
+from app.fileio.memory import MemoryFiles
+from tests.builders.catalogs import START_MS, catalog_on, with_server
+from tests.builders.commits import commit_table
+from tests.builders.queues import work_off_one
+from tests.builders.table_files import TableFiles
+from tests.builders.tables import DEPARTURES, append, load_table, table_in
+
+
+def files_of(store: MemoryFiles) -> set[str]:
+    return {file.location for file in store.list_files(Location("memory://"))}
+
+
+@pytest.mark.parametrize("kind", ["purge", "expire"])
+def test_what_was_judged_in_one_store_is_not_deleted_once_there_is_another(tmp_path: Path, kind: str) -> None:
+    store = MemoryFiles()
+    catalog = catalog_on(f"sqlite:///{tmp_path}/icetower.db", store)
+    files = TableFiles(store)
+    table_in(catalog)
+    for added, removed in ((("gone",), ()), (("kept",), ("gone",))):
+        metadata = load_table(catalog, DEPARTURES).metadata
+        assert isinstance(metadata, TableMetadata)
+        commit_table(catalog, DEPARTURES, [], append(files.snapshot(metadata, added, removed)))
+    if kind == "purge":
+        purge_table(catalog, DEPARTURES)
+    else:
+        wish = ExpiryWish(older_than_ms=START_MS * 2, retain_last=1)
+        expire_snapshots(catalog, DEPARTURES, ExpiryRequest(wish))
+    at_the_change: set[str] = set()
+
+    def move(step: str) -> None:
+        if step.endswith("_content_deleted"):
+            server.warehouses.update(
+                catalog.warehouse.name,
+                lambda present: replace(present, storage={"s3.region": "elsewhere"}),
+                SERVER_ITSELF.author(START_MS),
+            )
+            at_the_change.update(files_of(store))
+
+    server = with_server(catalog, step=move).server
+    assert work_off_one(server)
+    assert files_of(store) == at_the_change
+
+    with_the_new_settings = with_server(catalog, step=lambda _step: None).server
+    assert work_off_one(with_the_new_settings)
+    assert files_of(store) < at_the_change
+    assert with_the_new_settings.file_deletions.counts() == {"done": 1}
