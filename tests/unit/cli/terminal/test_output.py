@@ -6,10 +6,14 @@ from app.cli.terminal.output import shown_progress
 
 
 def test_progress_that_is_stopped_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(KeyboardInterrupt), shown_progress(40) as progress:
-        progress.advance(11)
-        progress.advance()
-        raise KeyboardInterrupt
+    def work() -> None:
+        with shown_progress(40) as progress:
+            progress.advance(11)
+            progress.advance()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
 
     assert capsys.readouterr() == ("", "Stopped at 12 of 40. The same command goes on from there.\n")
 
