@@ -67,7 +67,7 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 
 def _open_standard_streams() -> None:
-    """Open those that were closed to nowhere: else the next file that is opened would be one of them."""
+    """Open those that are closed, to nowhere: else the next files would be them."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
