@@ -106,5 +106,8 @@ def test_settings_of_the_user_are_not_read(tmp_path: Path, monkeypatch: pytest.M
 def test_what_cannot_work_is_raised_where_it_was_asked_for() -> None:
     with pytest.raises(DatabaseUnavailable), icetower_catalog(database_url="postgresql://u@127.0.0.1:1/d"):
         pass
-    with pytest.raises(InvalidSetting, match="s3:"), icetower_catalog(warehouse_location="s3://bucket/../other"):
+    with (
+        pytest.raises(InvalidSetting, match="s3:"),
+        icetower_catalog(warehouse_location="s3://bucket/../other"),
+    ):
         pass
