@@ -152,7 +152,8 @@ def expire_snapshots(catalog: Catalog, identifier: TableIdentifier, request: Exp
         InvalidUpdate: a retention setting of the table is not a number.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; nothing was deleted.
-        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata or a manifest list cannot be read.
+        CommitRefused: a manifest list is damaged or gone.
+        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
     """
     catalog.permit("expire_snapshots", identifier)
     landed = land_one(catalog, ExpireSnapshots(identifier, request, catalog.now_ms()))
