@@ -114,7 +114,9 @@ def _known_location(value: str) -> str:
     if flaw is not None:
         raise ValueError(flaw)
     if scheme_of(value) not in KNOWN_SCHEMES:
-        raise ValueError(f"{value[:200]!r} has none of the schemes {', '.join(sorted(KNOWN_SCHEMES))}")
+        raise ValueError(
+            f"{value[:200]!r} has an unknown scheme; known are {', '.join(sorted(KNOWN_SCHEMES))}"
+        )
     return value
 
 

@@ -1,4 +1,4 @@
-"""Ports for servers that have to be told where to listen, and that may be killed and started again."""
+"""Ports for servers that need a number to listen on, and that may be killed and started again."""
 
 from __future__ import annotations
 

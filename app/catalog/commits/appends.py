@@ -280,9 +280,10 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
         Raises:
             InvalidDataFile: there are some.
         """
-        for path in self._paths_of(ManifestContent.DELETES).among(paths):
+        named = self._paths_of(ManifestContent.DELETES).among(paths)
+        if named:
             raise InvalidDataFile(
-                path,
+                named[0],
                 f"branch {self._branch} has position deletes or a deletion vector for a file of this name, which some "
                 "engines would apply to it. Append a copy with another name; or, if the branch does not have the file "
                 "any more, remove dangling deletes first",

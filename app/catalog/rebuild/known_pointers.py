@@ -119,10 +119,8 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
         known.pointers += _not_yet_there(known.pointers, known.export)
         known.drops = tuple(_drops_to_note(catalog, known, known.export))
     dropped = catalog.server.dropped.list(catalog.warehouse.id, 0)
-    known.noted, known.waiting_purges = (
-        tuple(map(exported_drop, dropped)),
-        sum(item.purge for item in dropped),
-    )
+    known.noted = tuple(map(exported_drop, dropped))
+    known.waiting_purges = sum(item.purge for item in dropped)
     known.has_neighbours = len(catalog.server.warehouses.list()) > 1
     known.inner = tuple(_inner_warehouses(catalog, known.export))
     return known

@@ -84,7 +84,7 @@ def test_the_version(bare: Icetower) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_command_runs_with_its_standard_streams_closed(folder: Path, closed: str) -> None:
-    """As under some schedulers; a file that is opened then is none of them."""
+    """Some schedulers close them; the database, opened next, must not get the number of one of them."""
     command = f"{sys.executable} -m app.cli migrate {closed}"
 
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)

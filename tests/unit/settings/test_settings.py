@@ -226,7 +226,11 @@ def test_allowed_locations_are_separated_by_commas_or_are_a_json_array(
     [
         ("allowed_locations", "s3://a, s3://", "expected s3://bucket/key"),
         ("allowed_locations", "foo:bar", "expected foo://"),
-        ("allowed_locations", "ftp://a/b", "'ftp://a/b' has none of the schemes abfs, abfss, file, gs"),
+        (
+            "allowed_locations",
+            "ftp://a/b",
+            "'ftp://a/b' has an unknown scheme; known are abfs, abfss, file, gs",
+        ),
         ("allowed_locations", "/data/../other", "segment"),
         ("manifest_folder", "s3://a/b", "expected a folder of this machine, not a URI"),
         ("manifest_folder", "/dev/null", "expected a folder: this is a file"),

@@ -69,7 +69,10 @@ def specs_with_fixed_values(metadata: TableMetadata) -> frozenset[SpecId]:
 def schema_with_sources(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
     """Return the newest schema with most of a spec's source columns, the current one first."""
     sources = {field.source_id for field in spec.fields}
-    newest_first = (metadata.current_schema, *reversed(metadata.schemas))
+    current = metadata.current_schema
+    if sources <= current.columns.keys():
+        return current  # mostly so, and there may be very many others
+    newest_first = (current, *reversed(metadata.schemas))
     return max(newest_first, key=lambda schema: len(sources & schema.columns.keys()))
 
 

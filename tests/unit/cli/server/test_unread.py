@@ -44,7 +44,7 @@ class Timer:
 
 
 class Time:
-    """As much of an event loop as tells the time, which passes when a test says so."""
+    """The clock and the timers of an event loop; time passes when a test says so."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
