@@ -37,6 +37,8 @@ class Load:
     """Whether each writer keeps a connection of its own; behind a proxy nobody knows whose load it is."""
     lag_ms: float = 0
     """How late a server sees what another one did to the queue."""
+    ask_ms: float = 0
+    """How long a server waits for the database when it asks for the table, times 0.7 to 1.5."""
     servers: int = 1
     """Writers are spread over so many servers, which let them go in turn."""
 
@@ -83,6 +85,7 @@ class _Server:
     beginnings: Beginnings
     loads: dict[Client, _Attempt] = field(default_factory=dict)
     lets_load_at: float = 0.0
+    is_asking: bool = False
 
 
 class Simulation:
@@ -140,18 +143,39 @@ class Simulation:
 
     def _let_load(self, server: _Server) -> None:
         """Do what `HeldLoads` does when it looks."""
+        if server.is_asking:
+            return
         now, beginnings = self._now, server.beginnings
         beginnings.forget_late(now)
-        if self.queue is not None and not beginnings.may_begin(now) and not beginnings.at_work:
-            taken_ms = self.queue.take_lease(
-                server.name,
-                round(now),
-                beginnings.lease_ms,
-                beginnings.course_ms,
-                lengthens=beginnings.may_lengthen(now),
-                has_lost=beginnings.has_lost,
-            )
-            beginnings.note_lease(now, taken_ms)
+        if self.queue is None or beginnings.may_begin(now) or beginnings.at_work:
+            self._let_go(server)
+            return
+        lengthens = beginnings.may_lengthen(now)
+        ask = partial(
+            self.queue.take_lease,
+            server.name,
+            length_ms=beginnings.lease_ms(now),
+            shortest_ms=beginnings.course_ms,
+            lengthens=lengthens,
+            has_lost=beginnings.has_lost,
+        )
+        took_ms = self._varied(self._load.ask_ms)
+
+        def asked() -> None:
+            taken_ms = ask(now_ms=round(self._now))
+
+            def answered() -> None:
+                server.is_asking = False
+                beginnings.note_lease(self._now, taken_ms, lengthens=lengthens)
+                self._let_go(server)
+
+            self._later(took_ms / 2, answered)
+
+        server.is_asking = True
+        self._later(took_ms / 2, asked)
+
+    def _let_go(self, server: _Server) -> None:
+        now, beginnings = self._now, server.beginnings
         may_begin = beginnings.may_begin(now)
         for client in beginnings.release(now, HOLD_MS, may_begin=may_begin):
             self._load_now(server.loads.pop(client))

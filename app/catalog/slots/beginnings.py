@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Final
 
 Client = tuple[str, int]
@@ -157,10 +158,10 @@ class Beginnings:
             took_ms, writer.began_ms = now_ms - writer.began_ms, None
             self.window_ms = self._learnt(self.window_ms, took_ms)
 
-    @property
-    def lease_ms(self) -> int:
-        """For how long to ask for the table."""
-        return round(max(LEASE_MS, LEASE_COURSES * self.course_ms) if self.has_learnt else TURN_MS)
+    def lease_ms(self, now_ms: float) -> int:
+        """Return for how long to ask for the table: a lease that is lengthened ends with the turn."""
+        length_ms = max(LEASE_MS, LEASE_COURSES * self.course_ms) if self.has_learnt else TURN_MS
+        return ceil(min(length_ms, self.turn_until_ms - now_ms) if self.may_lengthen(now_ms) else length_ms)
 
     @property
     def has_lost(self) -> bool:
@@ -171,9 +172,15 @@ class Beginnings:
         """Return whether a writer that begins now will end in this server's turn."""
         return now_ms < self.lease_until_ms and now_ms + self.course_ms <= self.turn_until_ms
 
-    def note_lease(self, now_ms: float, taken_ms: float) -> None:
-        """Note for how long it has the table from now on."""
-        if taken_ms and not self.may_lengthen(now_ms):
+    def note_lease(self, now_ms: float, taken_ms: float, *, lengthens: bool = False) -> None:
+        """Note for how long it has the table from now on.
+
+        Args:
+            now_ms: the time.
+            taken_ms: for how long; 0 if another server has it.
+            lengthens: what `may_lengthen` said when it asked; the lease before may have ended until the answer came.
+        """
+        if taken_ms and not lengthens:
             # Before it is known how long writers take, a turn of so many would be far too long where files are near.
             turn_ms = max(TURN_MS, TURN_COURSES * self.course_ms if self.has_learnt else 0.0)
             self.turn_until_ms = now_ms + min(LONGEST_TURN_MS, turn_ms)
@@ -193,7 +200,7 @@ class Beginnings:
             if not self.has_learnt and took_ms <= LONGEST_WINDOW_MS:
                 self.has_learnt = True
                 # It took the lease before it knew how long writers take.
-                self.lease_until_ms = min(self.lease_until_ms, now_ms + self.lease_ms)
+                self.lease_until_ms = min(self.lease_until_ms, now_ms + self.lease_ms(now_ms))
         writer.let_go_ms = None
         if writer.loads and not has_lost and not writer.losses:
             writer.usual_loads = writer.loads

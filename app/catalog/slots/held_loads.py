@@ -192,15 +192,15 @@ class _Table:
 
     async def _take_lease(self) -> float:
         assert self.pointer_id is not None
-        beginnings = self.beginnings
-        length_ms = beginnings.lease_ms
+        beginnings, now_ms = self.beginnings, _now_ms()
+        length_ms, lengthens = beginnings.lease_ms(now_ms), beginnings.may_lengthen(now_ms)
         try:
             ask = partial(
                 self._ask_for_lease,
                 self.pointer_id,
                 length_ms,
                 beginnings.course_ms,
-                lengthens=beginnings.may_lengthen(_now_ms()),
+                lengthens=lengthens,
                 has_lost=beginnings.has_lost,
             )
             taken_ms = await to_thread.run_sync(ask)
@@ -208,7 +208,7 @@ class _Table:
             # Without the queue each server goes by what it knows itself.
             log.warning("no lease for table %s for now: %s", self.pointer_id, error)
             taken_ms = length_ms
-        beginnings.note_lease(_now_ms(), taken_ms)
+        beginnings.note_lease(_now_ms(), taken_ms, lengthens=lengthens)
         return taken_ms / 1000 if self._may_begin else GATE_LOOK_S
 
     def _ask_for_lease(

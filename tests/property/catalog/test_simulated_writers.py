@@ -98,12 +98,15 @@ def test_no_writer_waits_much_longer_than_the_others(load: Load) -> None:
             assert max(course.waits_ms) < most_shares * fair_share_ms
 
 
+@pytest.mark.parametrize("ask_ms", [0, 3, 6])
 @pytest.mark.parametrize(("writers", "most_shares"), [(8, 3), (32, 2)])
 def test_writers_of_one_server_do_not_wait_long_for_those_of_another(
-    writers: int, most_shares: float
+    writers: int, most_shares: float, ask_ms: float
 ) -> None:
     # Each server has the table for a while: where files are near, that may be the time of many commits.
-    load = Load(writers, rounds=320 // writers, load_ms=2, prepare_ms=3, commit_ms=3, servers=2, lag_ms=2)
+    load = Load(
+        writers, 320 // writers, load_ms=2, prepare_ms=3, commit_ms=3, servers=2, lag_ms=2, ask_ms=ask_ms
+    )
     for course in courses(load):
         fair_share_ms = 1000 * load.writers / course.per_second
         assert max(course.waits_ms) < most_shares * fair_share_ms

@@ -282,29 +282,40 @@ def test_the_first_writer_says_how_long_writers_take() -> None:
 
 def test_a_server_may_lengthen_its_lease_until_its_turn_is_over() -> None:
     beginnings = Beginnings(course_ms=100, has_learnt=True)
-    beginnings.note_lease(1_000, beginnings.lease_ms)
+    beginnings.note_lease(1_000, beginnings.lease_ms(1_000))
     turn_ms = TURN_COURSES * 100
 
-    assert beginnings.lease_ms == LEASE_COURSES * 100
     assert beginnings.may_lengthen(1_150)
-    beginnings.note_lease(1_150, 200)
-    beginnings.note_lease(1_300, turn_ms)
+    assert beginnings.lease_ms(1_150) == LEASE_COURSES * 100
+    beginnings.note_lease(1_150, 200, lengthens=True)
+    beginnings.note_lease(1_300, 300, lengthens=True)
+    assert beginnings.lease_ms(1_450) == 150, "no longer than the turn"
     assert beginnings.may_lengthen(1_000 + turn_ms - 100)
     assert not beginnings.may_lengthen(1_000 + turn_ms - 99), "a writer would not end in it"
 
 
+def test_a_lease_that_ended_while_it_was_lengthened_begins_no_other_turn() -> None:
+    beginnings = Beginnings(course_ms=100, has_learnt=True)
+    beginnings.note_lease(1_000, 200)
+    assert beginnings.may_lengthen(1_195)
+
+    beginnings.note_lease(1_205, 200, lengthens=True)
+
+    assert beginnings.turn_until_ms == 1_000 + TURN_COURSES * 100
+
+
 def test_a_turn_is_short_until_it_is_known_how_long_writers_take() -> None:
     beginnings = Beginnings()
-    beginnings.note_lease(1_000, beginnings.lease_ms)
+    beginnings.note_lease(1_000, beginnings.lease_ms(1_000))
     assert beginnings.turn_until_ms == 1_000 + TURN_MS
 
-    beginnings.note_lease(1_000 + TURN_MS, beginnings.lease_ms)
+    beginnings.note_lease(1_000 + TURN_MS, beginnings.lease_ms(1_000 + TURN_MS))
     assert beginnings.turn_until_ms == 1_000 + 2 * TURN_MS
 
 
 def test_a_lease_gets_shorter_as_soon_as_it_is_known_how_long_writers_take() -> None:
     beginnings = contended(A, B)
-    beginnings.note_lease(1, beginnings.lease_ms)
+    beginnings.note_lease(1, beginnings.lease_ms(1))
     waits(beginnings, A, 1)
     land(beginnings, A, 11)
 
@@ -324,8 +335,8 @@ def test_it_says_whether_a_writer_waits_that_has_lost() -> None:
 
 def test_a_lease_that_has_ended_begins_another_turn_and_none_is_longer_than_a_bound() -> None:
     beginnings = Beginnings(course_ms=LONGEST_WINDOW_MS, has_learnt=True)
-    beginnings.note_lease(0, beginnings.lease_ms)
+    beginnings.note_lease(0, beginnings.lease_ms(0))
     assert beginnings.turn_until_ms == LONGEST_TURN_MS
 
-    beginnings.note_lease(10_000, beginnings.lease_ms)
+    beginnings.note_lease(10_000, beginnings.lease_ms(10_000))
     assert beginnings.turn_until_ms == 10_000 + LONGEST_TURN_MS
