@@ -134,13 +134,20 @@ class Mover:
         if present.location == line.location or (seen.uuid and present.uuid == seen.uuid):
             return True
         if earlier is not None and earlier.target == line.target:
-            if present.location == earlier.location:
-                return True
-            if present.is_read_only and self._terms.mode is Mode.LOOK_ON:
+            is_where_it_was = present.location == earlier.location
+            if present.is_read_only and (is_where_it_was or self._terms.mode is Mode.LOOK_ON):
                 return True  # The source may have another table of that name by now.
+            # Of another uuid it is another table, which the source has let go: it may be here alone.
+            if is_where_it_was and not (seen.uuid and present.uuid):
+                return not self._was_dropped_there(earlier)
         return seen.uuid is None and self._target.has_been_at(
             line.target, line.entry.kind, line.location or ""
         )
+
+    def _was_dropped_there(self, earlier: MoveLine) -> bool:
+        """Say whether an earlier run dropped an entry at the source: what has its name there now is another one."""
+        is_done = earlier.state in {MoveState.DONE, MoveState.KEPT} and earlier.mode == Mode.ADOPT
+        return is_done and self._source.has_entries
 
     def _replaces(self, line: MoveLine, seen: Inspection, earlier: MoveLine | None) -> _Replaces:
         """Return what has to be done about what is registered already."""

@@ -11,6 +11,7 @@ import pytest
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.properties.own_properties import MOVED_TO
+from app.moving.choices import Choice
 from app.moving.reports import MoveState
 from app.moving.rest_source import RestSource
 from app.moving.terms import Mode, Terms
@@ -139,3 +140,70 @@ def test_commits_on_both_sides_after_a_kill_are_never_overwritten(homes: Homes, 
     assert "diverged" in moves.lines["sales.orders_0"].codes
     assert notes_in(homes.old)[TABLES[0]] == homes.old
     assert notes_in(homes.new)[TABLES[0]] == homes.new
+
+
+def make_anew(uri: str, name: TableIdentifier) -> None:
+    """Make another table of a name; drop the one that has it, if it is there."""
+    with RemoteCatalog(uri) as catalog:
+        if catalog.tables.exists(name):
+            catalog.tables.drop(name)
+        catalog.tables.create(name, SCHEMA, properties={"note": "another"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mode", "step"), [(Mode.ADOPT, "dropped"), (Mode.ADOPT, "registered"), (Mode.KEEP, "registered")], ids=str
+)
+def test_another_table_of_the_name_never_takes_the_place_of_one_that_was_moved(
+    homes: Homes, tmp_path: Path, mode: Mode, step: str
+) -> None:
+    """What was adopted is in no other catalog: to register another one over it would lose it."""
+    report = tmp_path / "report.ndjson"
+    import_until_killed(homes.old, homes.new, report, mode, step, 1)
+    make_anew(homes.old, TABLES[0])
+
+    moves = Moves(homes.new, report)
+    with RemoteCatalog(homes.old) as theirs:
+        moves.run(RestSource(theirs, homes.old), Terms(mode))
+
+    assert moves.lines["sales.orders_0"].state is MoveState.REFUSED
+    assert "name-taken" in moves.lines["sales.orders_0"].codes
+    assert notes_in(homes.new)[TABLES[0]] == TABLES[0].name
+    assert notes_in(homes.old)[TABLES[0]] == "another"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_foreign", [False, True], ids=["icetower", "another server"])
+def test_table_made_after_an_adoption_is_another_one(
+    homes: Homes, tmp_path: Path, *, is_foreign: bool
+) -> None:
+    moves = Moves(homes.new, tmp_path / "report.ndjson", is_foreign)
+    with RemoteCatalog(homes.old) as theirs:
+        source = RestSource(theirs, homes.old)
+        assert set(moves.run(source).values()) == {MoveState.DONE}
+        make_anew(homes.old, TABLES[0])
+
+        assert moves.run(source)["sales.orders_0"] is MoveState.REFUSED
+
+    assert notes_in(homes.new)[TABLES[0]] == TABLES[0].name
+    assert notes_in(homes.old)[TABLES[0]] == "another"
+
+
+@pytest.mark.slow
+def test_one_that_comes_while_the_other_is_moved_is_left_where_it_is(homes: Homes, tmp_path: Path) -> None:
+    moves = Moves(homes.new, tmp_path / "report.ndjson")
+    begun: list[str] = []
+
+    def step(name: str) -> None:
+        begun.append(name)
+        if begun.count("registered") == 1 and name == "registered":
+            make_anew(homes.old, TABLES[0])
+
+    choice = Choice(identifiers=frozenset({TABLES[0]}))
+    with RemoteCatalog(homes.old) as theirs:
+        states = moves.run(RestSource(theirs, homes.old), Terms(Mode.ADOPT, choice, step=step))
+
+    assert states == {"sales.orders_0": MoveState.FAILED}
+    assert "is a table already" in str(moves.lines["sales.orders_0"].reason)
+    assert notes_in(homes.new) == {TABLES[0]: TABLES[0].name}
+    assert notes_in(homes.old)[TABLES[0]] == "another"
