@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind, M
 from app.catalog.named import Registration
 from app.catalog.rebuild.drops import note_drop
+from app.catalog.rebuild.known_pointers import pointers_of
 from app.catalog.rebuild.planning import Action, RebuildItem, RebuildPlan
 from app.catalog.rebuild.warehouse_settings import set_missing
-from app.engine.model.ids import Location
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, TableUuid
 from app.errors import IcetowerError, NamespaceExists, PointerMoved
 
 BATCH = 32
@@ -39,10 +42,13 @@ class Rebuilt(Registration[M]):
 
         Raises:
             TableExists, ViewExists: the name has been taken.
+            NoSuchTable, NoSuchView: it was renamed or dropped.
             PointerMoved: a commit came between.
         """
-        if self.seen is None or base.seen is None:
+        if self.seen is None:
             base.check_free()
+        elif base.seen is None:
+            raise self.kind.no_such(self.identifier)
         elif base.seen.metadata_location != self.seen:
             raise PointerMoved(self.identifier, 1)
         return True
@@ -74,8 +80,10 @@ def carry_out(catalog: Catalog, plan: RebuildPlan) -> Iterator[RebuildOutcome]:
         with contextlib.suppress(NamespaceExists):
             catalog.namespaces.create(catalog.warehouse.id, namespace, properties, catalog.author())
         catalog.server.step("rebuild_namespace_made")
+    wanted, left = _still_wanted(catalog, plan)
+    yield from left
     for kind in (TABLES, VIEWS):
-        items = [item for item in plan.of(Action.ADD, Action.ADVANCE) if item.kind is kind.of_pointer]
+        items = [item for item in wanted if item.kind is kind.of_pointer]
         batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
         with ThreadPoolExecutor(WORKERS, "rebuild") as pool:
             for outcomes in pool.map(partial(_land, catalog, kind), batches):
@@ -84,6 +92,31 @@ def carry_out(catalog: Catalog, plan: RebuildPlan) -> Iterator[RebuildOutcome]:
     for drop in plan.drops:
         note_drop(catalog, drop)
         catalog.server.step("rebuild_drop_noted")
+
+
+def _still_wanted(catalog: Catalog, plan: RebuildPlan) -> tuple[list[RebuildItem], list[RebuildOutcome]]:
+    """Return what is still to be made, and what is left: named or dropped by somebody since the plan was begun.
+
+    A search takes minutes, and so may the person who is asked.
+    """
+    names = defaultdict[str, set[TableIdentifier]](set)
+    for item in plan.items:
+        names[item.uuid].add(item.identifier)
+    since = {
+        pointer.uuid: pointer.identifier
+        for pointer in pointers_of(catalog)
+        if pointer.uuid and pointer.identifier not in names[pointer.uuid]
+    }
+    dropped = catalog.server.pointer_exports.dropped_uuids(catalog.warehouse.id) - plan.dropped
+    wanted, left = [], []
+    for item in plan.of(Action.ADD, Action.ADVANCE):
+        if item.action is Action.ADD and item.uuid in since:
+            left.append(RebuildOutcome(item, f"it is {since[TableUuid(item.uuid)]} since"))
+        elif item.action is Action.ADD and item.uuid and item.uuid in dropped:
+            left.append(RebuildOutcome(item, "it was dropped since"))
+        else:
+            wanted.append(item)
+    return wanted, left
 
 
 def _land(catalog: Catalog, kind: Kind[Any], items: Sequence[RebuildItem]) -> list[RebuildOutcome]:

@@ -109,7 +109,7 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
         InvalidRequest: the export cannot be understood.
         FileMissing, FilesUnavailable: the export cannot be read.
     """
-    known = Known(list(_of_database(catalog)))
+    known = Known(list(pointers_of(catalog)))
     known.dropped = catalog.server.pointer_exports.dropped_uuids(catalog.warehouse.id)
     if export is not None:
         known.export = read_export(catalog.files, export)
@@ -151,7 +151,8 @@ def _drops_to_note(catalog: Catalog, known: Known, export: Export) -> Iterator[E
             yield drop
 
 
-def _of_database(catalog: Catalog) -> Iterator[KnownPointer]:
+def pointers_of(catalog: Catalog) -> Iterator[KnownPointer]:
+    """Yield the pointers that the database has of a warehouse."""
     for kind in PointerKind:
         after_id = 0
         while page := catalog.pointers.list_pointers(catalog.warehouse.id, kind, after_id, _PAGE):

@@ -85,6 +85,8 @@ class RebuildPlan:
     """Those to create, with their properties; parents first."""
     found: SearchResult = field(default_factory=SearchResult)
     export: Location | None = None
+    dropped: frozenset[TableUuid] = frozenset()
+    """What the database remembered to have dropped when the plan was begun."""
     drops: list[DropToNote] = field(default_factory=list)
     """What can come back, as it could before."""
     waiting_purges: int = 0
@@ -112,7 +114,8 @@ def plan_rebuild(catalog: Catalog, wish: RebuildWish) -> RebuildPlan:
     """
     catalog.permit("rebuild_catalog")
     known = load_known(catalog, wish.export, uses_exports=wish.uses_exports)
-    plan = RebuildPlan(export=known.export.location if known.export else None)
+    catalog.server.step("rebuild_known")
+    plan = RebuildPlan(export=known.export.location if known.export else None, dropped=known.dropped)
     plan.found = search(catalog, known.by_key())
     met = {
         (pointer.kind, pointer.identifier)
