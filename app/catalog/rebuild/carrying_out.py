@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from app.catalog.rebuild.drops import note_drop
 from app.catalog.rebuild.known_pointers import pointers_of
 from app.catalog.rebuild.planning import Action, RebuildItem, RebuildPlan
 from app.catalog.rebuild.warehouse_settings import set_missing
-from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IcetowerError, NamespaceExists, PointerMoved
 
@@ -99,13 +97,11 @@ def _still_wanted(catalog: Catalog, plan: RebuildPlan) -> tuple[list[RebuildItem
 
     A search takes minutes, and so may the person who is asked.
     """
-    names = defaultdict[str, set[TableIdentifier]](set)
-    for item in plan.items:
-        names[item.uuid].add(item.identifier)
+    known = {(item.uuid, item.identifier) for item in plan.items if item.seen is not None}
     since = {
         pointer.uuid: pointer.identifier
         for pointer in pointers_of(catalog)
-        if pointer.uuid and pointer.identifier not in names[pointer.uuid]
+        if pointer.uuid and (pointer.uuid, pointer.identifier) not in known
     }
     dropped = catalog.server.pointer_exports.dropped_uuids(catalog.warehouse.id) - plan.dropped
     wanted, left = [], []
