@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
+import uuid
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -110,3 +113,27 @@ def test_tables_are_restored_together_or_not_at_all(
         check_table(client.load(name), {"mark-then"}, {"mark-then"})
         events = client.http.get(f"/v1/namespaces/ns/tables/{name}/history").json()["events"]
         assert [event["event"] for event in events].count("restored") == 1
+
+
+@pytest.mark.parametrize(("step", "lands"), [("before_put", False), ("after_put", True)])
+def test_adoption_happens_wholly_or_not_at_all(server: CrashingServer, step: str, *, lands: bool) -> None:
+    """The folder's own writers go on meanwhile: what landed is answered again, and the newer version is told."""
+    client = Client(server.url)
+    client.make_table("t")
+    metadata = client.load("t")["metadata"]
+    folder = Path(metadata["location"].removeprefix("file://")).with_name("by_its_folder")
+    versions = [folder / "metadata" / f"v{number}.metadata.json" for number in (1, 2)]
+    versions[0].parent.mkdir(parents=True)
+    text = json.dumps({**metadata, "table-uuid": str(uuid.uuid4()), "location": f"file://{folder}"})
+    versions[0].write_text(text)
+    body = {"name": "adopted", "location": f"file://{folder}"}
+
+    killed_at(server, step, "/v1/namespaces/ns/adopt", body)
+    versions[1].write_text(text)
+
+    assert client.http.head("/v1/namespaces/ns/tables/adopted").status_code == (204 if lands else 404)
+    again = client.http.post("/v1/namespaces/ns/adopt", json=body, headers={"Idempotency-Key": "once"})
+    assert again.status_code == 200, again.text
+    assert again.json()["version"] == (1 if lands else 2)
+    assert again.json()["later-versions"] == ([f"file://{versions[1]}"] if lands else [])
+    assert client.commit("adopted", "mark-after").status_code == 200
