@@ -15,7 +15,7 @@ from app.engine.appends.name_mapping import NAME_MAPPING
 from app.engine.appends.partitions import UNKNOWN, PartitionRules, SourceFacts
 from app.engine.model.data_types.json_values import from_json_value
 from app.engine.model.data_types.types import PrimitiveType
-from app.engine.model.data_types.values import FLOATING_KINDS, from_bytes, is_nan
+from app.engine.model.data_types.values import FLOATING_KINDS, UNORDERED_KINDS, from_bytes, is_nan
 from app.engine.model.document import MAX_LONG
 from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.files.partition_values import schema_with_sources
@@ -26,6 +26,8 @@ from app.errors import InvalidDataFile
 
 _SHORTEST_CUT: Final = 1
 """Tables may ask for bounds as short as that."""
+_SEVERAL_ORDERS: Final = UNORDERED_KINDS | {"uuid"}
+"""Their bounds may be in any order: early writers compared uuids in another one."""
 _MOST_ROWS: Final = 1 << 45
 """Of one file: the rows of a quarter of a million such files can be counted in one manifest."""
 
@@ -241,6 +243,9 @@ class ReadyFile(AppendedFile):
                     self.path, f"its {name} have {some} for field id {field_id}, which has {most} values"
                 )
         for field_id, (lower, upper) in bounds.items():
+            kind = known[field_id].field.type
+            if isinstance(kind, PrimitiveType) and kind.kind in _SEVERAL_ORDERS:
+                continue
             if lower is not None and upper is not None and lower > upper:
                 raise InvalidDataFile(
                     self.path, f"its lower bound for field id {field_id} is above the upper one"

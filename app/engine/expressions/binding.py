@@ -8,7 +8,7 @@ from app.engine.expressions import expressions as e
 from app.engine.expressions.comparisons import MATCHED_BY_NULL
 from app.engine.expressions.literals import Between, OutOfRange, value_of
 from app.engine.model.data_types.types import PrimitiveType, StructType
-from app.engine.model.data_types.values import FLOATING_KINDS, order_key
+from app.engine.model.data_types.values import FLOATING_KINDS, UNORDERED_KINDS, order_key
 from app.engine.model.schema import Column, Schema
 from app.errors import InvalidFilter
 
@@ -57,7 +57,7 @@ def bind_predicate(
 def _bind_comparison(
     operation: e.Operation, term: e.BoundTerm, literals: tuple[e.Literal, ...]
 ) -> e.BoundExpression:
-    if not isinstance(term.type, PrimitiveType) or term.type.kind in ("variant", "geometry", "geography"):
+    if not isinstance(term.type, PrimitiveType) or term.type.kind in UNORDERED_KINDS:
         raise InvalidFilter(
             f"Invalid filter: {_shown(term)} cannot be compared: there are only is-null and not-null for it"
         )

@@ -9,14 +9,13 @@ from typing import Any, Final
 from app.engine.health.column_summary import ColumnSummaries, ColumnSummary, KnownSum, Share
 from app.engine.model.data_types.json_values import to_json_value
 from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import UNORDERED_KINDS
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.schema import Schema
 from app.engine.model.settings.properties import COLUMN_METRICS_PREFIX
 from app.engine.properties.metrics_modes import DEFAULT_MODE, FULL, METRICS_DEFAULT, metrics_mode
 
 _CUT_KINDS: Final = frozenset({"string", "binary", "fixed"})
-_UNORDERED_KINDS: Final = frozenset({"variant", "geometry", "geography"})
-"""Bounds of these are no values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ def bounds_are_exact(
     Bounds of texts and bytes are cut to the length N of the mode `truncate(N)`; one that is shorter was not cut. Files
     that were written under a mode with a smaller N do not say so.
     """
-    if kind.kind in _UNORDERED_KINDS:
+    if kind.kind in UNORDERED_KINDS:
         return False
     if kind.kind not in _CUT_KINDS:
         return True
@@ -122,7 +121,7 @@ def _share(found: Share) -> float | None:
 
 
 def _shown(kind: PrimitiveType, value: Any) -> Any:
-    if kind.kind in _UNORDERED_KINDS:
+    if kind.kind in UNORDERED_KINDS:
         return None
     try:
         return to_json_value(kind, value)

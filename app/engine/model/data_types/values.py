@@ -43,6 +43,8 @@ _WIDENED: Final = {
 """How four bytes are read where eight are expected: the column was an int, a float or a date before."""
 
 FLOATING_KINDS: Final = frozenset({"float", "double"})
+UNORDERED_KINDS: Final = frozenset({"variant", "geometry", "geography"})
+"""Values of these have no order, and their bounds are no values."""
 LARGEST_FLOAT: Final = 3.4028234663852886e38
 """The largest number that a float of 32 bits can hold."""
 
