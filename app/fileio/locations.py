@@ -106,6 +106,8 @@ def _find_flaw(location: str) -> str | None:
         return str(error)
     if place.store not in _LITERAL_STORES and ("?" in location or "#" in location):
         return "it contains '?' or '#', which some clients take for the end of the path"
+    if place.store not in _LITERAL_STORES and "\\" in location:
+        return "it contains a backslash, which some stores take for a slash"
     if place.store not in _DIRECTORY_STORES and "" in place.segments:
         return "it contains '//', which some clients take for one slash"
     if any(_climbs(segment) for segment in place.segments):
@@ -198,8 +200,8 @@ def loose_place_of(location: str) -> tuple[str, str]:
     """Return store and path, equal for all that any client may take for one file.
 
     For the question whether a file may be one that something names, where "no" leads to its deletion: percent signs
-    are decoded, empty and dot segments folded, schemes of one store are one. `/` and `file:` are one store without a
-    host. Text that is no location has no store.
+    are decoded, empty and dot segments folded, schemes of one store are one, and backslashes are slashes. `/` and
+    `file:` are one store without a host. Text that is no location has no store.
     """
     scheme, colon, rest = location.partition(":")
     store = "" if not colon else _SAME_STORE.get(scheme.lower(), scheme.lower())
@@ -220,6 +222,7 @@ def _folded(path: str) -> str:
         path = decoded
     if not path.isascii():
         path = unicodedata.normalize("NFC", path)
+    path = path.replace("\\", "/")
     if "//" not in path and "/." not in path and not path.startswith("."):
         return path.strip("/")
     folded: list[str] = []
@@ -255,9 +258,10 @@ def folder_around(location: str) -> str:
     Raises:
         InvalidLocation: it is not a location.
     """
-    place = _may_be(_place_of(location))
+    spelled = _place_of(location)
+    place = _may_be(spelled)
     start = f"{place.store}://{place.authority}/"
-    return start + "".join(f"{segment}/" for segment in takewhile(_PLAIN.fullmatch, place.segments[:-1]))
+    return start + "".join(f"{segment}/" for segment in takewhile(_PLAIN.fullmatch, spelled.segments[:-1]))
 
 
 def folder_of_file(location: str) -> str:
@@ -289,6 +293,7 @@ def folder_name(location: str) -> str:
       name nodes are, and a gateway is called as it likes.
     - In Azure, `abfs` and `wasb` are two protocols of one account, each with a host of its own. An account that is
       not named is the settings': see `table_places.claims_around`.
+    - To some object stores, such as SeaweedFS, a backslash is a slash.
 
     Raises:
         InvalidLocation: it is not a location.
@@ -364,6 +369,8 @@ def _place_of(location: str) -> _Place:
 def _may_be(place: _Place) -> _Place:
     """Return the same for all places that may be one; see `folder_name`."""
     store = _MAY_BE_SAME_STORE.get(place.store, place.store)
+    if store not in _LITERAL_STORES and "\\" in (path := "/".join(place.segments)):
+        place = _Place(place.store, place.authority, tuple(path.replace("\\", "/").split("/")))
     if store == "hdfs":
         return _Place(store, "", place.segments)
     if store == "abfs":

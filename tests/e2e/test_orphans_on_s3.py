@@ -13,6 +13,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
+from tests.builders.parquet_files import parquet_rows
 from tests.e2e.test_on_s3 import keys
 from tests.servers.icetower import icetower_process
 from tests.servers.s3 import S3Server
@@ -39,9 +40,9 @@ def server(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield url
 
 
-def orphans(server: str, **wish: object) -> dict[str, object]:
+def orphans(server: str, table: str = "numbers", **wish: object) -> dict[str, object]:
     body = {name.replace("_", "-"): value for name, value in wish.items()}
-    answer = httpx.post(f"{server}/v1/namespaces/on_s3/tables/numbers/orphans", json=body, timeout=60)
+    answer = httpx.post(f"{server}/v1/namespaces/on_s3/tables/{table}/orphans", json=body, timeout=60)
     assert answer.status_code == 200, answer.text
     found: dict[str, object] = answer.json()
     return found
@@ -75,3 +76,26 @@ def test_orphans_are_deleted_and_the_table_reads_on(server: str, s3_server: S3Se
         time.sleep(0.2)
     assert set(keys(s3_server, table.location())) == before
     assert sorted(catalog.load_table(("on_s3", "numbers")).scan().to_arrow()["id"].to_pylist()) == [1, 3]
+
+
+def test_a_file_that_the_store_lists_under_another_name_is_no_orphan(
+    server: str, s3_server: S3Server
+) -> None:
+    """This store takes a backslash for a slash."""
+    catalog = RestCatalog("tower", uri=server)
+    catalog.create_namespace_if_not_exists("on_s3")
+    table = catalog.create_table(("on_s3", "spelled"), Schema(NestedField(1, "id", LongType())))
+    name = table.location() + "/data/part\\1.parquet"
+    with s3_server.filesystem().open_output_stream(name.removeprefix("s3://")) as stream:
+        stream.write(parquet_rows(id=[1, 2]))
+    table.add_files([name])
+    listed = set(keys(s3_server, table.location()))
+    deadline = time.monotonic() + 60
+    found: dict[str, object] = {}
+    while found.get("staying-files", {}) != {"reached": len(listed)} and time.monotonic() < deadline:
+        time.sleep(0.2)
+        found = orphans(server, "spelled", older_than_ms=int((time.time() - YOUNG_S - 0.5) * 1000))
+
+    assert name.removeprefix("s3://") not in listed
+    assert found["staying-files"] == {"reached": len(listed)}
+    assert found["orphan-files"] == 0

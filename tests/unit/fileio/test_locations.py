@@ -160,6 +160,7 @@ def test_a_location_below_its_root_is_inside(location: str, root: str) -> None:
         # folded by some client
         ("s3://b//wh/t", "s3://b/wh"),
         ("s3://b/wh//t", "s3://b/wh"),
+        ("s3://b/wh/t\\x", "s3://b/wh"),
         # in a bucket's place
         ("s3://user:password@b/wh/t", "s3://b/wh"),
         ("s3://b@evil/wh/t", "s3://b/wh"),
@@ -195,6 +196,7 @@ def test_what_some_client_takes_for_another_place_is_not_inside(location: str, r
         ("s3://b/a/../c", "'..'"),
         ("s3://b/a?b", "'?'"),
         ("s3://b/a//c", "'//'"),
+        ("s3://b/a\\c", "backslash"),
         ("s3://b/a\tc", "control"),
         ("s3://b/\ud800", "surrogate"),
         ("a/b", "Not a location"),
@@ -386,6 +388,14 @@ def test_what_cannot_be_inside(location: str, root: str) -> None:
     assert not may_be_inside(location, root)
 
 
+def test_a_backslash_may_be_a_slash_in_object_stores_only() -> None:
+    assert place_of("s3://lake/t\\f") == place_of("s3://lake/t/f")
+    assert folders_of("s3://lake/t\\f/g") == ["s3://lake/", "s3://lake/t/", "s3://lake/t/f/"]
+    assert folder_around("s3://lake/t/u\\f/g") == "s3://lake/t/"
+    assert place_of("/t\\f") != place_of("/t/f")
+    assert flaw_of("/t\\f") is None
+
+
 @pytest.mark.parametrize(
     ("location", "place"),
     [
@@ -398,6 +408,8 @@ def test_what_cannot_be_inside(location: str, root: str) -> None:
         ("t/f", ("://", "t/f")),
         ("", ("://", "")),
         ("s3://lake/%", ("s3://lake", "%")),
+        ("s3://lake/t\\f", ("s3://lake", "t/f")),
+        ("s3://lake/t%5Cf", ("s3://lake", "t/f")),
     ],
 )
 def test_loose_places(location: str, place: tuple[str, str]) -> None:
