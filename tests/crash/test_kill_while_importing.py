@@ -152,7 +152,9 @@ def make_anew(uri: str, name: TableIdentifier) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mode", "step"), [(Mode.ADOPT, "dropped"), (Mode.ADOPT, "registered"), (Mode.KEEP, "registered")], ids=str
+    ("mode", "step"),
+    [(Mode.ADOPT, "dropped"), (Mode.ADOPT, "registered"), (Mode.KEEP, "registered")],
+    ids=str,
 )
 def test_another_table_of_the_name_never_takes_the_place_of_one_that_was_moved(
     homes: Homes, tmp_path: Path, mode: Mode, step: str
