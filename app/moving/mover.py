@@ -145,7 +145,10 @@ class Mover:
         )
 
     def _was_dropped_there(self, earlier: MoveLine) -> bool:
-        """Say whether an earlier run dropped an entry at the source: what has its name there now is another one."""
+        """Say whether an earlier run dropped an entry at the source.
+
+        What has its name there now is another one.
+        """
         is_done = earlier.state in {MoveState.DONE, MoveState.KEPT} and earlier.mode == Mode.ADOPT
         return is_done and self._source.has_entries
 

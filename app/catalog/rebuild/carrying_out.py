@@ -93,9 +93,9 @@ def carry_out(catalog: Catalog, plan: RebuildPlan) -> Iterator[RebuildOutcome]:
 
 
 def _still_wanted(catalog: Catalog, plan: RebuildPlan) -> tuple[list[RebuildItem], list[RebuildOutcome]]:
-    """Return what is still to be made, and what is left: named or dropped by somebody since the plan was begun.
+    """Return what is still to be made, and what others have named or dropped since.
 
-    A search takes minutes, and so may the person who is asked.
+    A search takes minutes, and so may the person who is asked after it.
     """
     known = {(item.uuid, item.identifier) for item in plan.items if item.seen is not None}
     since = {
