@@ -30,6 +30,7 @@ def run_migration(
     make_database_folder(url)
     with naming_database(url), closing(Database.open(url, pool_size=1)) as database:
         before = found_revision(database)
+        _check_direction(before, revision, is_down=is_down)
         if is_down:
             downgrade(database, revision)
         else:
@@ -42,3 +43,18 @@ def run_migration(
         print_line(f"{shown} is at revision {after or 'none'} already; nothing to do.")
     else:
         print_line(f"{shown} went from revision {before or 'none'} to {after or 'none'}.")
+
+
+def _check_direction(found: str | None, wanted: str, *, is_down: bool) -> None:
+    """Check that a revision lies where it is looked for: Alembic does nothing then, and says nothing.
+
+    Raises:
+        InvalidSetting: it does not.
+    """
+    # The names of revisions are numbers of four digits.
+    if found is None or not wanted.isdecimal() or len(wanted) != len(found):
+        return
+    if not is_down and wanted < found:
+        raise InvalidSetting(f"The database is at revision {found}; to go back to {wanted}, add --down")
+    if is_down and wanted > found:
+        raise InvalidSetting(f"The database is at revision {found}; to go up to {wanted}, leave out --down")

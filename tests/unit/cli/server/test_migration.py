@@ -43,6 +43,19 @@ def test_a_revision_that_there_is_not_is_told_in_one_line(bare: Icetower) -> Non
     assert failed.err.count("\n") == 1
 
 
+def test_a_revision_in_the_other_direction_is_refused_with_what_to_type(bare: Icetower) -> None:
+    newest = bare("migrate", "--json").json["after"]
+
+    back = bare("migrate", "--to", "0005")
+    assert (back.status, back.out) == (2, "")
+    assert back.err == f"Error: The database is at revision {newest}; to go back to 0005, add --down\n"
+
+    assert bare("migrate", "--down", "--to", "0005").status == 0
+    up = bare("migrate", "--down", "--to", newest)
+    assert (up.status, up.out) == (2, "")
+    assert up.err == f"Error: The database is at revision 0005; to go up to {newest}, leave out --down\n"
+
+
 @pytest.fixture
 def logging_as_it_was() -> Iterator[None]:
     root = logging.getLogger()
