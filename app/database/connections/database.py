@@ -122,7 +122,10 @@ class Database:
         Raises:
             DatabaseUnavailable: the database does not answer.
         """
-        return self._apart(lambda: self._readers.read(work))
+        found = self._apart(lambda: self._readers.read(work))
+        # A process reads when it starts; the file may be another one when it writes for the first time.
+        self._file.note()
+        return found
 
     def write(self, work: Callable[[Connection], _Result]) -> _Result:
         """Run `work` in one transaction, commit it, and return its result.

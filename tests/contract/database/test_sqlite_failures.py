@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +205,16 @@ def test_no_change_goes_into_a_file_that_was_moved_away(stores: Stores, path: Pa
     assert not path.exists()
     path.with_name("elsewhere.db").rename(path)
     assert {which: error_of(call, stores) for which, call in WRITES.items()} == dict.fromkeys(WRITES)
+
+
+def test_a_process_that_has_only_read_knows_its_file_too(stores: Stores, path: Path) -> None:
+    with closing(Database.open(f"sqlite:///{path}")) as database:
+        assert database.read(lambda connection: connection.exec_driver_sql("SELECT 1").scalar_one()) == 1
+        path.rename(path.with_name("elsewhere.db"))
+
+        with pytest.raises(DatabaseUnavailable, match="was deleted, moved or replaced"):
+            database.check_writes()
+    assert not path.exists()
 
 
 def test_no_change_goes_into_a_database_whose_file_another_one_has_replaced(
