@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -213,29 +212,6 @@ def test_a_process_that_cannot_start_does_not_end_the_others(own_postgres_server
 
         assert other in psutil.Process(process.pid).children()
         assert ended(process, signal.SIGTERM)[0] == 0
-
-
-@pytest.mark.slow
-def test_a_process_that_takes_the_place_of_another_makes_no_new_database(folder: Path) -> None:
-    database, away = folder / ".icetower", folder / "away"
-    with serving("--workers", "2") as (process, said):
-        uri = f"http://127.0.0.1:{port_in(said)}"
-        wait_until(lambda: len(answering(uri)) == 2)
-        httpx.post(f"{uri}/v1/namespaces", json={"namespace": ["kept"]}).raise_for_status()
-        mortal, other = psutil.Process(process.pid).children()
-        database.rename(away)
-        database.mkdir()
-        mortal.kill()
-        for _ in range(2):
-            mortal = successor_of(mortal, process, other)
-        ready = httpx.get(f"{uri}/ready", timeout=PATIENCE_SECONDS)
-        shutil.rmtree(database)
-        away.rename(database)
-        wait_until(lambda: len(answering(uri)) == 2)
-        found = [httpx.get(f"{uri}/v1/namespaces").json()["namespaces"] for _ in range(10)]
-
-    assert ready.status_code == 503
-    assert found == [[["kept"]]] * 10
 
 
 @pytest.mark.slow
