@@ -12,12 +12,9 @@ from functools import partial
 from math import ceil
 from multiprocessing import parent_process
 from pickle import UnpicklingError
-from socket import socket
 from types import FrameType
-from typing import ClassVar
 
 import uvicorn
-from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import multiprocess
 
 from app.catalog.context.server import Server
@@ -34,8 +31,6 @@ from app.fileio.locations import is_instant
 from app.main import build_server, create_app, open_database, prepare
 from app.settings import Settings
 from app.telemetry import configure_logging, log_lines
-
-_START_AGAIN_S = 2.0
 
 
 def prepare_once(settings: Settings) -> None:
@@ -128,32 +123,16 @@ def _log_from(settings: Settings) -> None:
 
 
 class _Worker(multiprocess.Process):
-    """A server process whose silence or failed start does not concern the others."""
+    """A server process that is asked whether it is well, and not waited for while it thinks about it."""
 
-    one_has_started: ClassVar[bool] = False
     _started = False
     _asked_s: float | None = None
-
-    def __init__(self, config: uvicorn.Config, sockets: list[socket]) -> None:
-        super().__init__(config, sockets)
-        self._others_answer = _Worker.one_has_started
-
-    def target(self, sockets: list[socket] | None = None) -> None:
-        try:
-            super().target(sockets)
-        except SystemExit as failure:
-            if failure.code != STARTUP_FAILURE or not self._others_answer:
-                raise
-            # With this status uvicorn ends all others, too. But they wait for what is missing, such as the database.
-            time.sleep(_START_AGAIN_S)
-            sys.exit(1)
 
     def _healthcheck(self, timeout: float) -> bool | None:
         # uvicorn waits for the answer. Until then it replaces no other process that has died, and obeys no signal.
         try:
             while self.parent_conn.poll():
                 self._started, self._asked_s = self.parent_conn.recv(), None
-                _Worker.one_has_started |= self._started
             if self._asked_s is None:
                 self._asked_s = time.monotonic()
                 self.parent_conn.send(b"ping")
