@@ -6,16 +6,14 @@ import gc
 import logging
 import signal
 import sys
-import time
 from contextlib import closing
 from functools import partial
 from math import ceil
 from multiprocessing import parent_process
-from pickle import UnpicklingError
 from types import FrameType
 
 import uvicorn
-from uvicorn.supervisors import multiprocess
+from uvicorn.supervisors import Multiprocess
 
 from app.catalog.context.server import Server
 from app.catalog.health import check_warehouse
@@ -122,30 +120,7 @@ def _log_from(settings: Settings) -> None:
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
-class _Worker(multiprocess.Process):
-    """A server process that is asked whether it is well, and not waited for while it thinks about it."""
-
-    _started = False
-    _asked_s: float | None = None
-
-    def _healthcheck(self, timeout: float) -> bool | None:
-        # uvicorn waits for the answer. Until then it replaces no other process that has died, and obeys no signal.
-        try:
-            while self.parent_conn.poll():
-                self._started, self._asked_s = self.parent_conn.recv(), None
-            if self._asked_s is None:
-                self._asked_s = time.monotonic()
-                self.parent_conn.send(b"ping")
-        except (OSError, EOFError, UnpicklingError):
-            return None
-        return self._started if time.monotonic() < self._asked_s + timeout else None
-
-
-# There is no setting for it.
-multiprocess.Process = _Worker  # type: ignore[misc]
-
-
-class _Processes(multiprocess.Multiprocess):
+class _Processes(Multiprocess):
     """Server processes of which none listens any more once they are asked to stop."""
 
     def terminate_all(self) -> None:

@@ -9,8 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -68,20 +66,6 @@ def ended(process: subprocess.Popen[str], with_signal: signal.Signals) -> tuple[
 def connect_until_the_end(process: subprocess.Popen[str], address: tuple[str, int]) -> None:
     while process.poll() is None:
         socket.create_connection(address).close()
-
-
-def successor_of(
-    dead: psutil.Process, process: subprocess.Popen[str], other: psutil.Process
-) -> psutil.Process:
-    """Wait for the worker that takes the place of a dead one."""
-    pause = threading.Event()
-    deadline = time.monotonic() + 2 * PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        found = [child for child in psutil.Process(process.pid).children() if child not in (dead, other)]
-        if found:
-            return found[0]
-        pause.wait(0.05)
-    raise AssertionError(f"nothing has replaced worker {dead.pid}")
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
@@ -165,24 +149,6 @@ def test_processes_that_stop_take_no_connection_while_a_request_runs(folder: Pat
 
         assert answer.startswith(b"HTTP/1.1 200")
         assert process.wait(PATIENCE_SECONDS) == 0
-
-
-@pytest.mark.slow
-def test_a_process_that_dies_is_replaced_while_another_one_stands_still(folder: Path) -> None:
-    with serving("--workers", "2") as (process, said):
-        assert httpx.get(f"http://127.0.0.1:{port_in(said)}/health", timeout=PATIENCE_SECONDS).is_success
-        still, mortal = psutil.Process(process.pid).children()
-        still.suspend()
-        begun_s = time.monotonic()
-        for _ in range(3):
-            mortal.kill()
-            mortal = successor_of(mortal, process, still)
-        lasted_s = time.monotonic() - begun_s
-        still.resume()
-        status, _, rest = ended(process, signal.SIGTERM)
-
-    assert lasted_s < PATIENCE_SECONDS, "an answer that does not come is not waited for"
-    assert (status, rest) == (0, "")
 
 
 @pytest.mark.slow
