@@ -233,17 +233,20 @@ def build_server(
     )
 
 
-def prepare(settings: Settings, database: Database, server: Server) -> None:
+def prepare(settings: Settings, database: Database, server: Server, *, migrates: bool = True) -> None:
     """Prepare the database for requests; this may run again, and twice at once.
 
     SQLite is migrated. Postgres is not: other servers may be at work on it.
+
+    Args:
+        migrates: False in one of several processes, for which that is done: what is not there now was moved away.
 
     Raises:
         DatabaseBehind: the database's revision is not the one this build knows.
         DatabaseUnavailable: the database does not answer.
         InvalidSetting: the settings of the default warehouse cannot be used.
     """
-    if database.dialect_name == "sqlite" and found_revision(database) != known_revision():
+    if migrates and database.dialect_name == "sqlite" and found_revision(database) != known_revision():
         # Imported only here: most starts need no migration, and Alembic takes longer to import than they should take.
         from app.database.schema.migrations import migrate
 
@@ -291,7 +294,7 @@ async def _lifespan(
     if settings.management not in {ON, OFF}:
         _warn_if_open(host_and_port(settings.management)[0])
     try:
-        await asyncio.to_thread(prepare, settings, database, server)
+        await asyncio.to_thread(prepare, settings, database, server, migrates=settings.workers == 1)
     except IcetowerError as error:
         log.critical("cannot start: %s", error)
         raise

@@ -196,3 +196,13 @@ def test_the_stores_of_file_system_warehouses_are_tried_at_start(tmp_path: Path)
             thread.join()
 
     assert tried == [(f"file://{tmp_path}/files", True)]
+
+
+def test_one_of_several_processes_makes_no_tables(tmp_path: Path) -> None:
+    # Its parent has made them: a database without any has taken the place of one that was moved away.
+    settings = Settings.model_validate({"database_url": f"sqlite:///{tmp_path / 'icetower.db'}"})
+    with closing(open_database(settings)) as database:
+        server = build_server(settings, database)
+        with pytest.raises(DatabaseBehind):
+            prepare(settings, database, server, migrates=False)
+        assert found_revision(database) is None
