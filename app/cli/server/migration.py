@@ -46,7 +46,9 @@ def run_migration(
 
 
 def _check_direction(found: str | None, wanted: str, *, is_down: bool) -> None:
-    """Check that a revision lies where it is looked for: Alembic does nothing then, and says nothing.
+    """Check that a revision lies in the direction that was asked for.
+
+    Otherwise Alembic does nothing, and says nothing.
 
     Raises:
         InvalidSetting: it does not.
