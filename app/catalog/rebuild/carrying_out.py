@@ -107,9 +107,9 @@ def _still_wanted(catalog: Catalog, plan: RebuildPlan) -> tuple[list[RebuildItem
     wanted, left = [], []
     for item in plan.of(Action.ADD, Action.ADVANCE):
         if item.action is Action.ADD and item.uuid in since:
-            left.append(RebuildOutcome(item, f"it is {since[TableUuid(item.uuid)]} since"))
+            left.append(RebuildOutcome(item, f"it is in the catalog as {since[TableUuid(item.uuid)]} by now"))
         elif item.action is Action.ADD and item.uuid and item.uuid in dropped:
-            left.append(RebuildOutcome(item, "it was dropped since"))
+            left.append(RebuildOutcome(item, "it has been dropped meanwhile"))
         else:
             wanted.append(item)
     return wanted, left

@@ -72,7 +72,7 @@ def test_table_that_somebody_has_registered_since_does_not_get_a_second_name(
     register(found, TABLES, name, newest)
 
     outcomes = carry_out(found, plan)
-    assert next(outcomes).failure == f"it is {name} since"
+    assert next(outcomes).failure == f"it is in the catalog as {name} by now"
     if name == DEPARTURES:
         rename_it(found)
     assert [*outcomes] == []
@@ -90,7 +90,7 @@ def test_table_that_came_and_went_during_the_search_stays_dropped(found: Catalog
     assert sole(plan).action is Action.ADD
     drop(found, TABLES, DEPARTURES)
 
-    assert failures(found, plan) == ["it was dropped since"]
+    assert failures(found, plan) == ["it has been dropped meanwhile"]
     assert tables_of(found) == []
 
 
