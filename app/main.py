@@ -38,7 +38,7 @@ from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_ware
 from app.database.connections.clock import DatabaseClock
 from app.database.connections.database import Database
 from app.database.connections.process_turns import ProcessTurns
-from app.database.connections.sqlite_files import make_database_folder
+from app.database.connections.sqlite_files import FileIdentity, make_database_folder
 from app.database.deletions.file_deletions import FileDeletions
 from app.database.deletions.foreign_places import ForeignPlaces
 from app.database.deletions.metadata_sweeps import MetadataSweeps
@@ -87,6 +87,7 @@ def create_app(
     step: Callable[[str], None] | None = None,
     files_of: Callable[[Warehouse], FileIO] | None = None,
     ask_permission: Permit = everyone_may,
+    opened: FileIdentity | None = None,
 ) -> FastAPI:
     """Return the application; the database is opened when it starts and closed when it ends.
 
@@ -95,11 +96,12 @@ def create_app(
         step: for tests of crashes: called with the name of each step of a commit.
         files_of: for tests: where a warehouse's files are, instead of where its storage settings say.
         ask_permission: asked before each use case what its caller may do.
+        opened: as for `open_database`.
 
     Raises:
         InvalidSetting: this build does not know such a database URL.
     """
-    database = open_database(settings)
+    database = open_database(settings, opened)
     server = build_server(settings, database, step=step, files_of=files_of, ask_permission=ask_permission)
     executor = None if database.dialect_name == "sqlite" else ThreadPoolExecutor(1, "pointer-lookups")
     slots = LandingSlots(server.landing_queues, settings.commit_hold_seconds, server.traffic)
@@ -154,11 +156,18 @@ def create_app(
     return app
 
 
-def open_database(settings: Settings) -> Database:
-    """Return the database of these settings, not yet connected; makes a SQLite file's folder."""
+def open_database(settings: Settings, opened: FileIdentity | None = None) -> Database:
+    """Return the database of these settings, not yet connected; makes a SQLite file's folder.
+
+    Args:
+        settings: the operator's settings.
+        opened: the SQLite file that this server was started on. In the place of one that was moved away, a process
+            that is started later would make an empty database, or take another one for it.
+    """
     url = settings.database_url.get_secret_value()
-    make_database_folder(url)
-    return Database.open(url, pool_size=settings.database_pool_size)
+    if opened is None:
+        make_database_folder(url)
+    return Database.open(url, pool_size=settings.database_pool_size, opened=opened)
 
 
 def build_server(
@@ -233,20 +242,17 @@ def build_server(
     )
 
 
-def prepare(settings: Settings, database: Database, server: Server, *, migrates: bool = True) -> None:
+def prepare(settings: Settings, database: Database, server: Server) -> None:
     """Prepare the database for requests; this may run again, and twice at once.
 
     SQLite is migrated. Postgres is not: other servers may be at work on it.
-
-    Args:
-        migrates: False in one of several processes, for which that is done: what is not there now was moved away.
 
     Raises:
         DatabaseBehind: the database's revision is not the one this build knows.
         DatabaseUnavailable: the database does not answer.
         InvalidSetting: the settings of the default warehouse cannot be used.
     """
-    if migrates and database.dialect_name == "sqlite" and found_revision(database) != known_revision():
+    if database.dialect_name == "sqlite" and found_revision(database) != known_revision():
         # Imported only here: most starts need no migration, and Alembic takes longer to import than they should take.
         from app.database.schema.migrations import migrate
 
@@ -294,7 +300,7 @@ async def _lifespan(
     if settings.management not in {ON, OFF}:
         _warn_if_open(host_and_port(settings.management)[0])
     try:
-        await asyncio.to_thread(prepare, settings, database, server, migrates=settings.workers == 1)
+        await asyncio.to_thread(prepare, settings, database, server)
     except IcetowerError as error:
         log.critical("cannot start: %s", error)
         raise

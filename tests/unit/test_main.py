@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,11 +15,12 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
+from app.database.connections.sqlite_files import found_file
 from app.database.schema.migrations import downgrade, migrate
 from app.database.schema.revisions import found_revision, known_revision
 from app.database.warehouses import Layout, Warehouses
 from app.engine.model.ids import Location
-from app.errors import DatabaseBehind
+from app.errors import DatabaseBehind, DatabaseUnavailable
 from app.fileio.local import LocalFiles
 from app.main import build_server, create_app, open_database, prepare
 from app.setting_types import SecretProperties
@@ -198,11 +200,21 @@ def test_the_stores_of_file_system_warehouses_are_tried_at_start(tmp_path: Path)
     assert tried == [(f"file://{tmp_path}/files", True)]
 
 
-def test_one_of_several_processes_makes_no_tables(tmp_path: Path) -> None:
-    # Its parent has made them: a database without any has taken the place of one that was moved away.
-    settings = Settings.model_validate({"database_url": f"sqlite:///{tmp_path / 'icetower.db'}"})
-    with closing(open_database(settings)) as database:
-        server = build_server(settings, database)
-        with pytest.raises(DatabaseBehind):
-            prepare(settings, database, server, migrates=False)
-        assert found_revision(database) is None
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_process_that_is_started_later_works_on_the_file_of_the_first_only(
+    tmp_path: Path, is_replaced: bool
+) -> None:
+    folder, away = tmp_path / "data", tmp_path / "away"
+    settings, other = settings_in(folder), settings_in(tmp_path / "other")
+    for each in (settings, other):
+        start_and_stop(create_app(each))
+    opened = found_file(settings.database_url.get_secret_value())
+    start_and_stop(create_app(settings, opened=opened))
+    folder.rename(away)
+    if is_replaced:
+        shutil.copytree(tmp_path / "other", folder)
+
+    with pytest.raises(DatabaseUnavailable, match="was deleted, moved or replaced"):
+        start_and_stop(create_app(settings, opened=opened))
+
+    assert folder.exists() == is_replaced

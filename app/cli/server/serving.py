@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import gc
 import logging
-import signal
-import sys
 from contextlib import closing
 from functools import partial
 from math import ceil
 from multiprocessing import parent_process
-from types import FrameType
 
 import uvicorn
-from uvicorn.supervisors import Multiprocess
 
 from app.catalog.context.server import Server
 from app.catalog.health import check_warehouse
 from app.cli.server.cpus import Cpus
 from app.cli.server.database_failures import naming_database
-from app.cli.server.forks import HAS_FORKS, in_a_child, share_memory, stop_without
 from app.cli.server.http_protocol import protocol_for
 from app.cli.server.listeners import Listeners
+from app.cli.server.workers import (
+    HAS_FORKS,
+    Supervisor,
+    in_a_child,
+    leave_when_stopped,
+    share_memory,
+    stop_without,
+)
 from app.cli.terminal.output import warn
 from app.database.connections.database import Database
+from app.database.connections.sqlite_files import FileIdentity, found_file
 from app.errors import CommitStateUnknown, Unavailable
 from app.fileio.locations import is_instant
 from app.main import build_server, create_app, open_database, prepare
@@ -49,10 +53,10 @@ def prepare_once(settings: Settings) -> None:
 def serve(settings: Settings, listeners: Listeners, cpus: Cpus | None) -> None:
     """Answer requests until SIGINT or SIGTERM comes."""
     # Before uvicorn takes over the signals, and after it has handed them back, they end the process.
-    for stop_signal in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop_signal, _leave)
+    leave_when_stopped()
+    opened = found_file(settings.database_url.get_secret_value())
     config = uvicorn.Config(
-        partial(application, settings, cpus),
+        partial(application, settings, cpus, opened),
         factory=True,
         host=settings.host,
         port=settings.port,
@@ -73,17 +77,17 @@ def serve(settings: Settings, listeners: Listeners, cpus: Cpus | None) -> None:
     logging.getLogger().addHandler(_Flushing())
     if HAS_FORKS:
         share_memory()
-    _Processes(config, sockets=listeners.sockets).run()
+    Supervisor(config, sockets=listeners.sockets).run()
 
 
-def application(settings: Settings, cpus: Cpus | None) -> object:
+def application(settings: Settings, cpus: Cpus | None, opened: FileIdentity | None) -> object:
     """Build the application in the process that will serve it."""
     _log_from(settings)
     if cpus is not None:
         cpus.take_one()
     if parent := parent_process():
         stop_without(parent)
-    app = create_app(settings)
+    app = create_app(settings, opened=opened)
     # All that is there by now stays.
     gc.freeze()
     # Planning a scan makes many small objects and no cycles: the search for cycles took a third of the time.
@@ -120,20 +124,6 @@ def _log_from(settings: Settings) -> None:
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
-class _Processes(Multiprocess):
-    """Server processes of which none listens any more once they are asked to stop."""
-
-    def terminate_all(self) -> None:
-        # As long as this process holds the port, clients connect and wait, though no process accepts them.
-        for listener in self.sockets:
-            listener.close()
-        super().terminate_all()
-
-
 class _Flushing(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - the parent's signature
         log_lines.flush()
-
-
-def _leave(_signal: int, _frame: FrameType | None) -> None:
-    sys.exit(0)

@@ -28,7 +28,7 @@ from app.database.connections.driver_errors import (
 from app.database.connections.gates import LONGEST_WAIT_S, Gate
 from app.database.connections.readers import Readers
 from app.database.connections.shared_writes import SharedWrites
-from app.database.connections.sqlite_files import OpenedFile
+from app.database.connections.sqlite_files import FileIdentity, OpenedFile
 from app.errors import CommitStateUnknown, DatabaseUnavailable
 from app.shares import group_at_work
 from app.waits import do_elsewhere
@@ -55,7 +55,7 @@ class Database:
         self.dialect_name = writes.dialect.name
         self._file = file
         self._read_engine = reads
-        self._readers = Readers(reads, pool_size, pool_timeout_s)
+        self._readers = Readers(self._connect_reader, pool_size, pool_timeout_s)
         self._write_engine = writes
         self._light_engine = light_writes
         self._pool_size = pool_size
@@ -70,13 +70,16 @@ class Database:
         self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
 
     @staticmethod
-    def open(url: str, *, pool_size: int = 10, pool_timeout_s: float = 30.0) -> Database:
+    def open(
+        url: str, *, pool_size: int = 10, pool_timeout_s: float = 30.0, opened: FileIdentity | None = None
+    ) -> Database:
         """Prepare to connect; the first read or write connects.
 
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user@host/name`.
             pool_size: connections for reads, and as many for writes, at most.
             pool_timeout_s: how long a call waits for one of them to become free.
+            opened: the file of a SQLite database, if it must be this one.
 
         Raises:
             InvalidSetting: the URL is not one of these.
@@ -84,7 +87,7 @@ class Database:
         writes = engine_for_writes(url, pool_size, pool_timeout_s)
         light_writes = engine_for_writes(url, _LIGHT_POOL_SIZE, pool_timeout_s, is_durable=False)
         return Database(
-            engine_for_reads(url), writes, light_writes, OpenedFile(url), pool_size, pool_timeout_s
+            engine_for_reads(url), writes, light_writes, OpenedFile(url, opened), pool_size, pool_timeout_s
         )
 
     def close(self) -> None:
@@ -171,6 +174,11 @@ class Database:
             return self._in_turn(lambda: self._attempt(self._write_engine, work, finish))
         except CommitStateUnknown as error:
             raise DatabaseUnavailable("The database does not say what became of an earlier change") from error
+
+    def _connect_reader(self) -> Connection:
+        # SQLite would make an empty file in place of one that was moved away.
+        self._file.check()
+        return self._read_engine.connect()
 
     def _apart(self, work: Callable[[], _Result]) -> _Result:
         """Do what waits for another machine while others of this thread go on."""

@@ -91,7 +91,6 @@ class ProcessTurns:
 
     def _shared(self, path: str) -> tuple[int, mmap.mmap]:
         size = _SLOTS * _MARK.size
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         weakref.finalize(self, os.close, descriptor)
         missing = size - os.fstat(descriptor).st_size

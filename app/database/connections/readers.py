@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from app.database.connections.driver_errors import library_errors, our_error
 from app.errors import DatabaseUnavailable
@@ -39,8 +39,8 @@ class _Reader:
 class Readers:
     """A pool of our own: SQLAlchemy's pool costs more than the read itself does on SQLite."""
 
-    def __init__(self, engine: Engine, size: int, timeout_s: float) -> None:
-        self._engine = engine
+    def __init__(self, connect: Callable[[], Connection], size: int, timeout_s: float) -> None:
+        self._connect = connect
         self._timeout_s = timeout_s
         self._idle: deque[_Reader] = deque()
         self._permits: SimpleQueue[None] = SimpleQueue()
@@ -93,7 +93,7 @@ class Readers:
 
     def _use_new(self, work: Callable[[_Reader], _Result]) -> _Result:
         try:
-            return self._use_once(_Reader(self._engine.connect()), work)
+            return self._use_once(_Reader(self._connect()), work)
         except library_errors() as error:
             raise our_error(error) from error
 

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from app.errors import DatabaseUnavailable, InvalidSetting
+
+FileIdentity = tuple[int, int]
+"""The numbers of a file and of its device."""
+_YES = frozenset({"1", "true", "yes", "on", "y", "t"})
+"""What SQLAlchemy takes for yes in a URL."""
 
 
 def sqlite_file(url: str) -> Path | None:
     """Return the file that SQLAlchemy opens for a database URL; None if the URL names none.
 
-    In a URL, a question mark or a percent sign of a path is written `%3F` or `%25`.
+    In a URL, a question mark or a percent sign of a path is written `%3F` or `%25`. With `uri=true` SQLite takes the
+    path for a URL again (https://www.sqlite.org/uri.html).
     """
     scheme, _, path = url.partition(":///")
-    path = unquote(path.partition("?")[0])
-    if not scheme.startswith("sqlite") or not path or path.startswith((":memory:", "file:")):
+    path, _, query = path.partition("?")
+    path = unquote(path)
+    if path.startswith("file:") and parse_qs(query).get("uri", [""])[0].lower() in _YES:
+        path = unquote(urlsplit(path).path)
+    if not scheme.startswith("sqlite") or not path or path.startswith(":memory:"):
         return None
     return Path(path)
+
+
+def found_file(url: str) -> FileIdentity | None:
+    """Return which file is there for a database URL, whatever its name; None if there is none."""
+    path = sqlite_file(url)
+    return None if path is None else _identity(str(path))
 
 
 def make_database_folder(url: str) -> None:
@@ -44,10 +59,11 @@ class OpenedFile:
     SQLite goes on with a file that was deleted, moved or replaced: what it writes is gone with its last connection.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, opened: FileIdentity | None = None) -> None:
+        """Expect the file that this server was started on; without it, the one that is noted first."""
         file = sqlite_file(url)
         self._path = None if file is None else str(file.absolute())
-        self._opened: tuple[int, int] | None = None
+        self._opened = opened
 
     def note(self) -> None:
         """Take what is there for the database: a connection to it has just been opened."""
@@ -66,11 +82,13 @@ class OpenedFile:
                 "or stop all servers on it and start them again"
             )
 
-    def _found(self) -> tuple[int, int] | None:
-        if self._path is None:
-            return None
-        try:
-            found = os.stat(self._path)  # noqa: PTH116 - before each change: a path of pathlib costs as much again
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+    def _found(self) -> FileIdentity | None:
+        return None if self._path is None else _identity(self._path)
+
+
+def _identity(path: str) -> FileIdentity | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - before each change: a path of pathlib costs as much again
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -217,6 +217,21 @@ def test_a_process_that_has_only_read_knows_its_file_too(stores: Stores, path: P
     assert not path.exists()
 
 
+def test_no_reader_is_opened_on_what_lies_in_the_place_of_the_file(stores: Stores, path: Path) -> None:
+    database = stores.database
+
+    def read_meanwhile(_connection: Connection) -> object:
+        return database.fetch("SELECT name FROM namespaces LIMIT 0", ())
+
+    path.rename(path.with_name("elsewhere.db"))
+    with pytest.raises(DatabaseUnavailable, match="was deleted, moved or replaced"):
+        database.read(read_meanwhile)
+    assert not path.exists()
+
+    path.with_name("elsewhere.db").rename(path)
+    assert database.read(read_meanwhile) == []
+
+
 def test_no_change_goes_into_a_database_whose_file_another_one_has_replaced(
     stores: Stores, path: Path
 ) -> None:

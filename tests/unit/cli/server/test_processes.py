@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -17,6 +18,9 @@ import httpx
 import psutil
 import pytest
 
+from tests.builders.databases import migrated
+from tests.e2e.patience import wait_until
+from tests.servers.postgres import PostgresServer
 from tests.unit.cli.conftest import Icetower
 
 ROOT = Path(__file__).parents[4]
@@ -66,6 +70,24 @@ def ended(process: subprocess.Popen[str], with_signal: signal.Signals) -> tuple[
 def connect_until_the_end(process: subprocess.Popen[str], address: tuple[str, int]) -> None:
     while process.poll() is None:
         socket.create_connection(address).close()
+
+
+def successor_of(
+    dead: psutil.Process, process: subprocess.Popen[str], other: psutil.Process
+) -> psutil.Process:
+    """Wait for the worker that takes the place of a dead one."""
+
+    def successors() -> list[psutil.Process]:
+        return [child for child in psutil.Process(process.pid).children() if child not in (dead, other)]
+
+    wait_until(lambda: bool(successors()))
+    return successors()[0]
+
+
+def answering(uri: str) -> set[str]:
+    """Return which of the processes at an address answer just now."""
+    answers = [httpx.get(f"{uri}/health", timeout=PATIENCE_SECONDS) for _ in range(10)]
+    return {answer.headers["x-request-id"].partition("-")[0] for answer in answers}
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
@@ -149,6 +171,87 @@ def test_processes_that_stop_take_no_connection_while_a_request_runs(folder: Pat
 
         assert answer.startswith(b"HTTP/1.1 200")
         assert process.wait(PATIENCE_SECONDS) == 0
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_replaced_while_another_one_stands_still(folder: Path) -> None:
+    with serving("--workers", "2") as (process, said):
+        uri = f"http://127.0.0.1:{port_in(said)}"
+        wait_until(lambda: len(answering(uri)) == 2)
+        still, mortal = psutil.Process(process.pid).children()
+        still.suspend()
+        begun_s = time.monotonic()
+        for _ in range(3):
+            mortal.kill()
+            mortal = successor_of(mortal, process, still)
+        lasted_s = time.monotonic() - begun_s
+        still.resume()
+        status, _, rest = ended(process, signal.SIGTERM)
+
+    assert lasted_s < PATIENCE_SECONDS, "an answer that does not come is not waited for"
+    assert (status, rest) == (0, "")
+
+
+@pytest.mark.slow
+def test_processes_that_are_just_being_started_can_be_stopped(folder: Path) -> None:
+    with serving("--workers", "2") as (process, said):
+        wait_until(lambda: len(answering(f"http://127.0.0.1:{port_in(said)}")) == 2)
+        mortal, other = psutil.Process(process.pid).children()
+        mortal.kill()
+        newcomer = successor_of(mortal, process, other)
+        status, _, rest = ended(process, signal.SIGTERM)
+
+    assert (status, rest) == (0, "")
+    assert psutil.wait_procs([newcomer, other], timeout=PATIENCE_SECONDS)[1] == []
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.usefixtures("folder")
+def test_a_process_that_cannot_start_does_not_end_the_others(own_postgres_server: PostgresServer) -> None:
+    url = own_postgres_server.url(own_postgres_server.create_database())
+    migrated(url)
+    with serving("--workers", "2", "--database-url", url) as (process, said):
+        uri = f"http://127.0.0.1:{port_in(said)}"
+        wait_until(lambda: len(answering(uri)) == 2)
+        mortal, other = psutil.Process(process.pid).children()
+        own_postgres_server.stop()
+        mortal.kill()
+        for _ in range(2):
+            mortal = successor_of(mortal, process, other)
+        ready = httpx.get(f"{uri}/ready", timeout=PATIENCE_SECONDS)
+        own_postgres_server.start()
+        wait_until(lambda: len(answering(uri)) == 2)
+        is_kept = other in psutil.Process(process.pid).children()
+        status = ended(process, signal.SIGTERM)[0]
+
+    assert ready.status_code == 503
+    assert is_kept
+    assert status == 0
+
+
+@pytest.mark.slow
+def test_a_process_that_takes_the_place_of_another_waits_for_its_database(folder: Path) -> None:
+    database, away = folder / "database", folder / "away"
+    options = ("--workers", "2", "--database-url", f"sqlite:///{database}/icetower.db")
+    with serving(*options) as (process, said):
+        uri = f"http://127.0.0.1:{port_in(said)}"
+        wait_until(lambda: len(answering(uri)) == 2)
+        httpx.post(f"{uri}/v1/namespaces", json={"namespace": ["kept"]}).raise_for_status()
+        mortal, other = psutil.Process(process.pid).children()
+        database.rename(away)
+        mortal.kill()
+        for _ in range(2):
+            mortal = successor_of(mortal, process, other)
+        ready = httpx.get(f"{uri}/ready", timeout=PATIENCE_SECONDS)
+        is_made_anew = database.exists()
+        away.rename(database)
+        wait_until(lambda: len(answering(uri)) == 2)
+        found = [httpx.get(f"{uri}/v1/namespaces").json()["namespaces"] for _ in range(10)]
+
+    assert ready.status_code == 503
+    assert not is_made_anew
+    assert found == [[["kept"]]] * 10
 
 
 @pytest.mark.slow
