@@ -20,6 +20,7 @@ from app.engine.model.ids import Location
 from app.errors import InvalidMetadata
 from app.formats.avro import EntryColumns, TooLargeError, open_avro, read_entries
 from app.formats.bounds import MAX_FILE_BYTES, too_large
+from app.formats.caches import BoundedCache
 from app.formats.manifests.headers import check_counts, check_header, partition_tuple, read_header
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _ALIKE_IN: Final = (134, 101, 131, 140)
 _KEPT_BOUNDS: Final = 4
 _BYTES_OF_BOUNDS: Final = 2 * 16 * _KEPT_BOUNDS
 """For each entry; counted for the cache's budget whether they are there or not."""
+_BYTES_OF_COLUMNS: Final = 250
+"""For each file, with its position and without its path."""
 _WORTH_COLUMNS: Final = 500
 """Fewer entries are faster to look at one by one."""
 
@@ -51,15 +54,26 @@ class ManifestColumns(Sequence[ManifestEntry]):
     """
 
     def __init__(
-        self, manifest: ManifestFile, content: bytes, max_unpacked_bytes: int = MAX_FILE_BYTES
+        self,
+        manifest: ManifestFile,
+        content: bytes,
+        max_unpacked_bytes: int = MAX_FILE_BYTES,
+        kept_files: BoundedCache[FileColumns] | None = None,
     ) -> None:
         """Parse a manifest.
+
+        Args:
+            manifest: what its list says of it.
+            content: its bytes.
+            max_unpacked_bytes: more are not unpacked.
+            kept_files: keeps the columns of files; without it they are always made anew.
 
         Raises:
             InvalidMetadata: the bytes are not a manifest, or contradict the list; names the file.
         """
         self._manifest = manifest
         self._bounds: dict[Hashable, BoundColumns | None] = {}
+        self._kept_files, self._key = kept_files, object()
         try:
             self._read(content, max_unpacked_bytes)
         except TooLargeError as error:
@@ -109,7 +123,7 @@ class ManifestColumns(Sequence[ManifestEntry]):
         Nothing is read again: only the numbers differ that the list gives.
         """
         found = copy(self)
-        found._manifest = manifest  # noqa: SLF001 - a copy of its own class
+        found._manifest, found._key = manifest, object()  # noqa: SLF001 - a copy of its own class
         found._entries = self._entries.numbered_from(manifest.first_row_id)  # noqa: SLF001 - the same
         return found
 
@@ -166,6 +180,18 @@ class ManifestColumns(Sequence[ManifestEntry]):
 
     def files_at(self, positions: Sequence[int]) -> FileColumns:
         """Return columns as `ColumnarEntries` promises."""
+        if self._kept_files is None:
+            return self._read_files(positions)
+        # Filters in other words mostly want the same partitions of a manifest.
+        key = self._key, tuple(positions)
+        files = self._kept_files.find(key)
+        if files is None:
+            files = self._read_files(positions)
+            size_bytes = _BYTES_OF_COLUMNS * len(positions) + sum(map(len, files.paths))
+            self._kept_files.put(key, files, size_bytes)
+        return files
+
+    def _read_files(self, positions: Sequence[int]) -> FileColumns:
         try:
             found, alike = self._entries.columns_at(positions, _TOLD_APART, _ALIKE_IN)
         except ValueError as error:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from app.engine.model.files.entry_filters import FileColumns
 from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.fileio.files import FileIO
 from app.fileio.wanted import check_wanted
 from app.formats.bounds import MAX_FILE_BYTES, read_bounded, too_large
-from app.formats.caches import ReadThroughCache
+from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.headers import unlisted_manifest
 from app.formats.manifests.lists import KnownLines, read_manifest_list
@@ -23,6 +24,8 @@ _LISTED_BYTES: Final = 1_000
 _SUMMARY_BYTES: Final = 250
 _LINE_BYTES: Final = 600
 """What a line of a list takes besides itself, if it is kept to read another list."""
+_SHARE_OF_FILES: Final = 8
+"""Columns of files get one part in so many of a cache's size."""
 _WORTH_KEEPING: Final = 8
 """Shorter lists are read as fast without the lines of another one."""
 
@@ -35,8 +38,11 @@ class ManifestCache(ReadThroughCache[Any]):
 
     def __init__(self, max_bytes: int, max_file_bytes: int = MAX_FILE_BYTES) -> None:
         """Keep so many bytes; no file is read that has more than `max_file_bytes`, unpacked."""
-        super().__init__(max_bytes)
+        for_files = max_bytes // _SHARE_OF_FILES
+        super().__init__(max_bytes - for_files)
         self.max_file_bytes = max_file_bytes
+        self.files = BoundedCache[FileColumns](for_files)
+        """The columns of files that scans have asked for."""
 
 
 class FileManifestSource:
@@ -109,7 +115,8 @@ class FileManifestSource:
         self._check_length(manifest)
 
         def read() -> tuple[ManifestColumns, int]:
-            columns = ManifestColumns(manifest, self._read(manifest.manifest_path), self._max_file_bytes)
+            content = self._read(manifest.manifest_path)
+            columns = ManifestColumns(manifest, content, self._max_file_bytes, self._cache.files)
             return columns, columns.size_bytes
 
         return self._cache.find_or_read(self._key_of(manifest), read)

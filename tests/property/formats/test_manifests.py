@@ -17,6 +17,7 @@ from app.engine.model.files.manifests import (
     ManifestFile,
 )
 from app.engine.model.ids import Location, SnapshotId
+from app.formats.caches import BoundedCache
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import assign_numbers
 from app.formats.manifests.writer import WrittenManifest, write_manifest
@@ -120,8 +121,15 @@ def test_columns_of_files_are_those_of_their_entries(format_version: int, data: 
     file = listed(manifest, format_version, first_row_id)
     if data.draw(st.booleans()):
         file = replace(file, sequence_number=UNASSIGNED_SEQUENCE_NUMBER)
-    columns = ManifestColumns(file, manifest.content)
-    positions = data.draw(st.lists(st.integers(0, len(columns) - 1), max_size=9))
+    columns = ManifestColumns(file, manifest.content, kept_files=BoundedCache(1 << 20))
+    asked = data.draw(
+        st.lists(st.lists(st.integers(0, len(columns) - 1), max_size=9), min_size=1, max_size=4)
+    )
+    for before in asked:
+        columns.files_at(before)
+    # They are not those of the same manifest in another list.
+    columns.listed_as(replace(file, first_row_id=first_row_id and 77)).files_at(asked[0])
+    positions = asked[0]
 
     files = columns.files_at(positions)
 

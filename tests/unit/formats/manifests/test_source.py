@@ -90,6 +90,22 @@ def test_without_a_budget_nothing_is_kept(files: CountedFiles) -> None:
     assert files.readings == [LIST, MANIFEST] * 2
 
 
+@pytest.mark.parametrize(("max_bytes", "are_kept"), [(1 << 20, True), (0, False)])
+def test_columns_of_files_are_kept_for_the_next_filter(
+    files: CountedFiles, max_bytes: int, *, are_kept: bool
+) -> None:
+    files.go.set()
+    source = FileManifestSource(files, ManifestCache(max_bytes))
+    (manifest,) = source.manifests(SNAPSHOT)
+    columns = source.columns(manifest)
+
+    found = columns.files_at([0])
+
+    assert found.paths == [FILE.file_path]
+    assert (columns.files_at(range(1)) is found) == are_kept
+    assert columns.files_at([]).paths == []
+
+
 def test_the_same_location_in_another_store_is_another_file(files: CountedFiles) -> None:
     files.go.set()
     cache = ManifestCache(1 << 20)
