@@ -38,7 +38,7 @@ from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_ware
 from app.database.connections.clock import DatabaseClock
 from app.database.connections.database import Database
 from app.database.connections.process_turns import ProcessTurns
-from app.database.connections.sqlite_files import FileIdentity, make_database_folder
+from app.database.connections.sqlite_files import FileIdentity, prepare_file
 from app.database.deletions.file_deletions import FileDeletions
 from app.database.deletions.foreign_places import ForeignPlaces
 from app.database.deletions.metadata_sweeps import MetadataSweeps
@@ -166,7 +166,7 @@ def open_database(settings: Settings, opened: FileIdentity | None = None) -> Dat
     """
     url = settings.database_url.get_secret_value()
     if opened is None:
-        make_database_folder(url)
+        prepare_file(url)
     return Database.open(url, pool_size=settings.database_pool_size, opened=opened)
 
 

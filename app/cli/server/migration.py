@@ -9,7 +9,7 @@ from pathlib import Path
 from app.cli.server.database_failures import naming_database
 from app.cli.terminal.output import print_json, print_line
 from app.database.connections.database import Database
-from app.database.connections.sqlite_files import make_database_folder
+from app.database.connections.sqlite_files import prepare_file
 from app.database.schema.migrations import downgrade, migrate
 from app.database.schema.revisions import found_revision
 from app.errors import InvalidSetting
@@ -27,7 +27,7 @@ def run_migration(
         raise InvalidSetting("--down needs --to: a revision, such as 0001, or base")
     settings = load_settings(flags, config_file).settings
     url = settings.database_url.get_secret_value()
-    make_database_folder(url)
+    prepare_file(url)
     with naming_database(url), closing(Database.open(url, pool_size=1)) as database:
         before = found_revision(database)
         _check_direction(before, revision, is_down=is_down)

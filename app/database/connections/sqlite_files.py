@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -36,11 +37,14 @@ def found_file(url: str) -> FileIdentity | None:
     return None if path is None else _identity(str(path))
 
 
-def make_database_folder(url: str) -> None:
-    """Make the folder of a SQLite database; other databases have none.
+def prepare_file(url: str) -> None:
+    """Make the folder of a SQLite database, and check that its file has one name.
+
+    SQLite names its log after the file, so of two names each has a log of its own: what is written by one is lost by
+    the other. It follows symbolic links to the file itself.
 
     Raises:
-        InvalidSetting: it cannot be made.
+        InvalidSetting: the folder cannot be made, or the file has another name.
     """
     file = sqlite_file(url)
     if file is None:
@@ -51,6 +55,13 @@ def make_database_folder(url: str) -> None:
         raise InvalidSetting(
             f"Cannot make the folder {file.parent} for the database: {error.strerror}"
         ) from error
+    with suppress(OSError):  # not there yet, or opening it says why it cannot be used
+        names = file.stat().st_nlink
+        if names > 1:
+            raise InvalidSetting(
+                f"The database {file} has {names} names (hard links), and servers that use it by several names destroy "
+                "it. Delete the others (`find / -samefile FILE` lists them), or use a copy"
+            )
 
 
 class OpenedFile:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.database.connections.database import Database
-from app.database.connections.sqlite_files import found_file, sqlite_file
+from app.database.connections.sqlite_files import found_file, prepare_file, sqlite_file
+from app.errors import InvalidSetting
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,22 @@ def test_the_file_of_a_url_is_the_one_that_sqlite_opens(url: str, tmp_path: Path
 def test_other_databases_have_no_file(url: str) -> None:
     assert sqlite_file(url) is None
     assert found_file(url) is None
+
+
+def test_a_file_with_two_names_is_refused_and_a_symbolic_link_is_none(tmp_path: Path) -> None:
+    path, link = tmp_path / "a.db", tmp_path / "elsewhere" / "link.db"
+    url, other = f"sqlite:///{path}", f"sqlite:///{link}"
+    prepare_file(url)
+    path.write_bytes(b"")
+    prepare_file(url)
+    link.parent.mkdir()
+    link.symlink_to(path)
+    prepare_file(other)
+
+    link.unlink()
+    link.hardlink_to(path)
+    for each, name in ((url, path), (other, link)):
+        with pytest.raises(InvalidSetting, match=f"{name} has 2 names"):
+            prepare_file(each)
+    path.unlink()
+    prepare_file(other)
