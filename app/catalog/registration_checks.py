@@ -11,7 +11,7 @@ from typing import Any, Final, Generic
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, M
 from app.catalog.context.places.locations import check_location, check_locations, is_allowed
-from app.catalog.context.places.table_places import claimed_places
+from app.catalog.context.places.table_places import claimed_places, with_real_folders
 from app.catalog.context.rows import Pointer
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.named import check_registrable
@@ -147,7 +147,7 @@ def _of_places(
     except InvalidLocation as error:
         yield _refused("outside-warehouse", f"{error}. {_OTHER_SPELLING}", final=True)
         return
-    places = claimed_places(metadata, location)
+    places = with_real_folders(claimed_places(metadata, location))
     root = folder_name(catalog.warehouse.root_location)
     if any(root.startswith(place) for place in places):
         yield _refused("location-overlaps", f"{metadata.location} is the whole warehouse, or around it")

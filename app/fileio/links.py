@@ -6,14 +6,43 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from app.errors import InvalidLocation
-from app.fileio.locations import is_inside, local_path
+from app.fileio.locations import is_inside, local_path, place_of
 
 # Needs no right to list a directory; only Linux has it.
 _JUST_TO_LOOK = getattr(os, "O_PATH", os.O_RDONLY)
+
+
+def real_location(location: str) -> str:
+    """Return where a local file or folder really lies, without symbolic links.
+
+    Other locations stay as they are.
+    """
+    if not location.startswith("/") and location[:5].lower() != "file:":
+        return location
+    try:
+        path = local_path(location)
+        real = os.path.realpath(path)
+    except (InvalidLocation, OSError, ValueError):  # no file can be there
+        return location
+    return location if real == (path.rstrip("/") or "/") else f"file://{real}"
+
+
+def real_places() -> Callable[[str], Hashable]:
+    """Return `place_of` that follows symbolic links, and looks at each local folder once."""
+    folders: dict[str, str] = {}
+
+    def real_place_of(location: str) -> Hashable:
+        folder, _, name = location.rpartition("/")
+        real = folders.get(folder)
+        if real is None:
+            real = folders[folder] = real_location(folder)
+        return place_of(location if real == folder else f"{real}/{name}")
+
+    return real_place_of
 
 
 class LinksWithin:

@@ -21,7 +21,7 @@ from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.places.file_names import new_file_uuid
 from app.catalog.context.places.locations import check_locations, has_place_alone
-from app.catalog.context.places.table_places import claimed_places, homes_of
+from app.catalog.context.places.table_places import claimed_places, homes_of, with_real_folders
 from app.catalog.context.registrations import new_registration
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import next_version_location
@@ -180,7 +180,7 @@ class Plan(Generic[M, D]):
                 metadata.uuid,
                 location,
                 event,
-                places,
+                with_real_folders(places),
                 registration,
                 read_since_ms,
                 foreign,
@@ -197,7 +197,7 @@ class Plan(Generic[M, D]):
             metadata.uuid,
             self.event,
             expiry,
-            places,
+            with_real_folders(places),
             registration,
             read_since_ms,
             foreign=foreign,

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.file_names import EXPORTS
 from app.catalog.context.places.locations import is_allowed
-from app.catalog.context.places.table_places import claims_around, own_places, spellings_of
+from app.catalog.context.places.table_places import (
+    claims_around,
+    names_of,
+    own_places,
+    spellings_of,
+    with_real_folders,
+)
 from app.catalog.filesystem_tables.versions import TableFolder
 from app.database.warehouses import Layout
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
-from app.fileio.locations import folder_name, folders_of, may_be_inside
+from app.fileio.locations import folders_of
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +54,9 @@ def deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locatio
     1. It lies inside the table's own places, and where its warehouse may delete.
     2. No pointer of any warehouse names it as its current metadata file.
     3. It lies in no folder that another table or view claims (`table_places.claimed_places`), wherever the two
-       folders lie. If a table's location is the root of a warehouse, or above another table's, then what lies in the
-       other one's folder stays. If it is the same folder as another one's, or inside it, then everything stays:
-       nothing says which of the two wrote a file.
+       folders lie and whatever symbolic links lead to them. If a table's location is the root of a warehouse, or above
+       another table's, then what lies in the other one's folder stays. If it is the same folder as another one's, or
+       inside it, then everything stays: nothing says which of the two wrote a file.
     4. No other pointer may have the same files by its uuid, and the table has always had one
        (`database.pointers.sharing.may_share_files`).
 
@@ -96,7 +103,7 @@ def _deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locati
         for location in inside
         if claims.current.isdisjoint(spellings_of(location)) and claims.places.isdisjoint(claimable[location])
     ]
-    going = _outside_other_trees(catalog, owner, going)
+    going = _outside_other_trees(catalog, owner, {location: claimable[location] for location in going})
     staying = set(locations).difference(going)
     if staying:
         log.warning(
@@ -108,18 +115,26 @@ def _deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locati
     return going
 
 
-def _outside_other_trees(catalog: Catalog, owner: Owner, locations: list[Location]) -> list[Location]:
-    """Return the files that lie in no file-system table but the owner itself."""
+def _outside_other_trees(
+    catalog: Catalog, owner: Owner, around: Mapping[Location, Sequence[str]]
+) -> list[Location]:
+    """Return the files that lie in no file-system table but the owner itself.
+
+    Args:
+        catalog: the owner's warehouse.
+        owner: on whose behalf they are to go.
+        around: the files, with all folders that each lies in.
+    """
     warehouses = [each for each in catalog.server.warehouses.list() if each.layout is Layout.HADOOP]
+    locations, own = list(around), with_real_folders(owner.places) if warehouses else owner.places
     for warehouse in warehouses:
-        files, root = catalog.server.files_of(warehouse), folder_name(warehouse.root_location)
+        files = catalog.server.files_of(warehouse)
+        roots = with_real_folders(names_of([warehouse.root_location]))
         is_table: dict[str, bool] = {}
         staying = set()
         for location in locations:
-            if not may_be_inside(location, warehouse.root_location):
-                continue
-            for folder in folders_of(location):
-                if len(folder) <= len(root) or folder in owner.places:
+            for folder, root in itertools.product(around[location], roots):
+                if not folder.startswith(root) or folder == root or folder in own:
                     continue
                 if folder not in is_table:
                     below = warehouse.root_location.rstrip("/") + "/" + folder[len(root) :].rstrip("/")

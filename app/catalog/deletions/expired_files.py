@@ -29,7 +29,7 @@ from app.errors import (
     MetadataFileMissing,
     Unavailable,
 )
-from app.fileio.locations import place_of
+from app.fileio.links import real_places
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
         level=record.cleanup,
         landed=landed if current is not None else None,
         stays=(pointer.metadata_location,) if pointer is not None else (),
-        place_of=place_of,
+        place_of=real_places(),
     )
     if doomed.obstacle is not None:
         raise InvalidMetadata(

@@ -37,7 +37,7 @@ from app.engine.retention.reachability import (
     unreachable_files,
 )
 from app.errors import CorruptMetadata, FileMissing, FilesUnavailable, IcetowerError
-from app.fileio.locations import place_of
+from app.fileio.links import real_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
             TableManifests(catalog, after),
             level=request.cleanup,
             stays=(pointer.metadata_location,),
-            place_of=place_of,
+            place_of=real_places(),
         )
         owner = Owner.of(pointer.uuid, pointer.id, base.present(), after)
         going = deletable(catalog, owner, [item.location for item in found])

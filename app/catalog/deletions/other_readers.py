@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.deletable import BATCH, Owner
 from app.catalog.context.places.locations import may_be_of
-from app.catalog.context.places.table_places import claims_around
+from app.catalog.context.places.table_places import claims_around, with_real_folders
 from app.catalog.deletions.file_system_readers import FileSystemReaders
 from app.catalog.deletions.foreign_looks import ForeignLook
 from app.catalog.deletions.orphan_search import path_hash
 from app.database.deletions.foreign_places import ForeignReader
 from app.engine.model.ids import Location
 from app.errors import NoSuchWarehouse
+from app.fileio.links import real_location
 from app.fileio.locations import loose_place_of
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,9 @@ class OtherReaders:
             hold: called after each table that is read, and now and then before.
         """
         self._catalog, self._owner, self._hold = catalog, owner, hold
-        self._starts = tuple(f"{loose_place_of(place)[1]}/".lstrip("/") for place in owner.places)
+        self._starts = tuple(
+            f"{loose_place_of(place)[1]}/".lstrip("/") for place in with_real_folders(owner.places)
+        )
         self._looks: dict[int, ForeignLook] = {}
         self._file_systems = FileSystemReaders(catalog.server, self._note)
         self._warehouses: dict[int, Catalog | None] = {}
@@ -67,7 +70,7 @@ class OtherReaders:
                 self._look(reader)
                 self._hold()
         self._file_systems.look(locations)
-        staying = [location for location in locations if path_hash(location) in self._reached]
+        staying = [location for location in locations if self._is_reached(location)]
         if not staying:
             return list(locations)
         log.warning(
@@ -76,7 +79,11 @@ class OtherReaders:
             self._owner.uuid,
             staying[0],
         )
-        return [location for location in locations if path_hash(location) not in self._reached]
+        stays = set(staying)
+        return [location for location in locations if location not in stays]
+
+    def _is_reached(self, location: Location) -> bool:
+        return not self._reached.isdisjoint({path_hash(location), path_hash(real_location(location))})
 
     def _look(self, reader: ForeignReader) -> None:
         look = self._looks.get(reader.pointer.id)
@@ -100,9 +107,9 @@ class OtherReaders:
         self._notes += 1
         if self._notes % _NOTES_A_HOLD == 0:
             self._hold()
-        path = loose_place_of(location)[1]
-        if path.startswith(self._starts):
-            # Some clients take these for the end of the path.
-            self._reached.update(
-                hash(part) for part in {path, path.partition("?")[0], path.partition("#")[0]}
-            )
+        for path in {loose_place_of(each)[1] for each in (location, real_location(location))}:
+            if path.startswith(self._starts):
+                # Some clients take these for the end of the path.
+                self._reached.update(
+                    hash(part) for part in {path, path.partition("?")[0], path.partition("#")[0]}
+                )

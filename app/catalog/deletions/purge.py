@@ -24,6 +24,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.own_properties import PROTECTED
 from app.engine.retention.reachability import Expired, statistics_of, unreachable_files
 from app.errors import CorruptMetadata, FilesUnavailable, InvalidMetadata, MetadataFileMissing
+from app.fileio.links import real_places
 from app.fileio.locations import folders_of, place_of
 from app.formats.metadata.names import metadata_folder
 
@@ -100,7 +101,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     if bool_property(metadata.properties, PROTECTED, default=False):
         return "kept"  # the drop could not read that
     everything = Expired(tuple(metadata.snapshots), tuple(statistics_of(metadata)))
-    doomed = unreachable_files(everything, None, CheckedManifests(catalog, None), place_of=place_of)
+    doomed = unreachable_files(everything, None, CheckedManifests(catalog, None), place_of=real_places())
     if doomed.unreadable:
         raise CorruptMetadata(doomed.unreadable[0], "the files that it names are not known")
     groups = {

@@ -11,6 +11,7 @@ from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import is_allowed
+from app.catalog.context.places.table_places import own_folders
 from app.catalog.deletions.file_system_readers import file_system_warehouses, tables_that_count
 from app.catalog.deletions.state_files import StateFiles
 from app.database.pointer_states import EarlierState
@@ -18,7 +19,15 @@ from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import UNREADABLE
-from app.errors import InvalidMetadata, MetadataFileMissing, NoSuchWarehouse, OrphansRefused
+from app.errors import (
+    InvalidLocation,
+    InvalidMetadata,
+    MetadataFileMissing,
+    NoSuchWarehouse,
+    OrphansRefused,
+)
+from app.fileio.links import real_location
+from app.fileio.locations import exact_folder_name
 
 Note = Callable[[Location], object]
 """Called with each location that is reached, once or more often; returns True for one that is looked for."""
@@ -50,12 +59,35 @@ class ReachedStates:
     _events_seen: int = 0
     _pointers: dict[int, tuple[Location, int]] = field(default_factory=dict)
     _catalogs: dict[int, Catalog] = field(default_factory=dict)
+    _linked: dict[str, str] = field(default_factory=dict)
+    """Own folders of the table that lie elsewhere, by where they really lie: they are listed as they are spelled."""
+    _other_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Further names of folders; see `_names_by_links`."""
 
     def __post_init__(self) -> None:
         self._files = StateFiles(self._note)
 
     def _note(self, location: str) -> None:
         self._touched += self.note(Location(location)) is True
+        folder, _, name = location.rpartition("/")
+        others = self._other_names.get(folder)
+        if others is None:
+            others = self._other_names[folder] = self._names_by_links(folder)
+        for other in others:
+            self._touched += self.note(Location(other + name)) is True
+
+    def _names_by_links(self, folder: str) -> tuple[str, ...]:
+        """Return where a local folder really lies, and how a listing spells that."""
+        if real_location(folder) == folder and not self._linked:
+            return ()
+        try:
+            spelled, real = exact_folder_name(folder), exact_folder_name(real_location(folder))
+        except InvalidLocation:
+            return ()
+        listed = [
+            place + real[len(start) :] for start, place in self._linked.items() if real.startswith(start)
+        ]
+        return tuple({real, *listed} - {spelled})
 
     def add_table(self, pointer: Pointer, metadata: TableMetadata) -> None:
         """Add all that a table reaches, now and earlier.
@@ -67,6 +99,8 @@ class ReachedStates:
             FilesUnavailable, DatabaseUnavailable: safe to try again.
         """
         states = self.catalog.server.pointer_states
+        places = {place: exact_folder_name(real_location(place)) for place in own_folders(metadata)}
+        self._linked = {real: place for place, real in places.items() if real != place}
         self._add_current(pointer, metadata)
         for entry in metadata.metadata_log:
             self._add_logged(EarlierState(pointer.warehouse_id, PointerKind.TABLE, entry.metadata_file))

@@ -12,7 +12,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.past.moments import moment_text
 from app.catalog.context.places.locations import is_allowed
-from app.catalog.context.places.table_places import claimed_places
+from app.catalog.context.places.table_places import claimed_places, with_real_folders
 from app.catalog.context.registrations import new_registration
 from app.catalog.exports.export_files import ExportedDrop
 from app.database.dropped import Dropped
@@ -98,7 +98,7 @@ def _places_of(catalog: Catalog, drop: ExportedDrop) -> frozenset[str]:
     metadata = catalog.read_file(kind, drop.location)
     if metadata.uuid != drop.uuid or not is_allowed(catalog, metadata.location):
         raise InvalidMetadata(f"{drop.location} is of another {drop.kind}, or of one outside the warehouse")
-    return claimed_places(metadata, drop.location)
+    return with_real_folders(claimed_places(metadata, drop.location))
 
 
 def _entry_of(catalog: Catalog, drop: ExportedDrop) -> Dropped:

@@ -12,6 +12,7 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import statistics_of
 from app.errors import InvalidLocation
+from app.fileio.links import real_location
 from app.fileio.locations import folder_around
 
 MOST_FOLDERS = 16
@@ -37,11 +38,11 @@ def foreign_files(
 
 def folders_to_note(foreign: ForeignFiles) -> frozenset[str]:
     """Return what is noted of a table that names these files: mostly nothing."""
-    known = set()
+    known = set[str]()
     is_known = foreign.is_known
     for folder in foreign.folders:
         try:
-            known.add(folder_around(f"{folder}/_"))
+            known.update(folder_around(f"{each}/_") for each in (folder, real_location(folder)))
             if folder.startswith("/"):
                 # Clients of Hadoop take it for a path in their own file system, which may be HDFS.
                 known.add(folder_around(f"hdfs://{folder}/_"))

@@ -14,6 +14,7 @@ from app.engine.model.settings.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import InvalidLocation, InvalidSetting
+from app.fileio.links import real_location
 from app.fileio.locations import exact_folder_name, folder_name, folder_of_file, folders_of, is_inside
 
 _LONGEST_KEPT: Final = 2048
@@ -65,14 +66,18 @@ def own_folders(metadata: TableMetadata) -> frozenset[str]:
 def claims_around(catalog: Catalog, locations: Iterable[str]) -> dict[str, list[str]]:
     """Return for each file all names under which something may claim a folder that it lies in.
 
-    Those are its folders. In Azure an account may be left out where the storage settings have it, so each has two.
-    What no setting completes, the store of the warehouse cannot find and so not delete.
+    Those are its folders, and where symbolic links lead, those in which it really lies. In Azure an account may be
+    left out where the storage settings have it, so each has two. What no setting completes, the store of the warehouse
+    cannot find and so not delete.
 
     Raises:
         InvalidLocation: one is not a location.
     """
     found = {location: folders_of(location) for location in locations}
-    for folders in found.values():
+    for location, folders in found.items():
+        real = real_location(location)
+        if real != location:
+            folders.extend(folders_of(real))
         scheme, _, rest = folders[0].partition("://")
         container, _, account = rest.rstrip("/").partition("@")
         if scheme == "abfs" and (other := "" if account else _account_of(catalog)) is not None:
@@ -105,6 +110,11 @@ def claimed_places(
     length = len(location) + sum(map(len, named))
     claimed = _claimed if length <= _LONGEST_KEPT else _claimed.__wrapped__
     return claimed(homes_of(location), frozenset(named))
+
+
+def with_real_folders(places: frozenset[str]) -> frozenset[str]:
+    """Return folders, and where local ones really lie: a table at a link claims both."""
+    return places | names_of(map(real_location, places))
 
 
 @lru_cache(maxsize=1024)
