@@ -27,6 +27,16 @@ _LONGEST_KEPT: Final = 512
 """Characters of a folder that is remembered."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
+_BUCKET = r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-]))*"
+_CONTAINER = rf"[^@:]+(?:@{_BUCKET})?"
+_AUTHORITIES: Final = {
+    "s3": (re.compile(_BUCKET), "a bucket: letters, digits, '.', '-' and '_'"),
+    "gs": (re.compile(_BUCKET), "a bucket: letters, digits, '.', '-' and '_'"),
+    "abfs": (re.compile(_CONTAINER), "container@account.host, without a port"),
+    "wasb": (re.compile(_CONTAINER), "container@account.host, without a port"),
+}
+"""What can stand after the slashes, by store: in a location with anything else no file can be read or written."""
+
 # Names of one and the same store.
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
 
@@ -112,6 +122,9 @@ def _find_flaw(location: str) -> str | None:
         return "it contains '//', which some clients take for one slash"
     if any(_climbs(segment) for segment in place.segments):
         return "it contains a '.' or '..' segment"
+    authority, expected = _AUTHORITIES.get(place.store, (None, ""))
+    if authority is not None and not authority.fullmatch(place.authority):
+        return f"{place.authority[:100]!r} cannot be {expected}"
     return _flaw_of_length(place)
 
 

@@ -73,6 +73,16 @@ ROOTS = [
         root_location="s3://b/%2e%2e/x",
     ),
     making(
+        "a port after a bucket",
+        "Invalid root location …: 'b:443' cannot be a bucket: …",
+        root_location="gs://b:443/x",
+    ),
+    making(
+        "a port after an account",
+        "Invalid root location …: 'c@a:443' cannot be container@account.host, …",
+        root_location="abfss://c@a:443/x",
+    ),
+    making(
         "root on a host",
         "Invalid root location …: Not a local file: …",
         root_location="file://evil.example/x",

@@ -66,6 +66,35 @@ def test_path_that_no_store_has_is_a_flaw(location: str, flaw: str | None) -> No
 
 
 @pytest.mark.parametrize(
+    "store", ["s3://b", "s3a://a.b-c_d", "gs://B", "abfs://c", "wasb://$web@a.host", "abfss://c@a"]
+)
+def test_authority_that_a_store_can_have_is_no_flaw(store: str) -> None:
+    assert flaw_of(f"{store}/t") is None
+
+
+@pytest.mark.parametrize(
+    ("store", "expected"),
+    [
+        ("s3://key@b", "a bucket: …"),
+        ("s3a://b:443", "a bucket: …"),
+        ("s3://b.", "a bucket: …"),
+        ("gs://b:443", "a bucket: …"),
+        ("abfss://c@a:443", "container@account.host, …"),
+        ("abfss://c@a.dfs.core.windows.net:443", "container@account.host, …"),
+        ("wasbs://c@a.blob.core.windows.net.", "container@account.host, …"),
+        ("abfs://c@", "container@account.host, …"),
+        ("abfs://@a", "container@account.host, …"),
+        ("abfs://c@a@b", "container@account.host, …"),
+    ],
+)
+def test_authority_that_no_store_has_is_a_flaw(store: str, expected: str) -> None:
+    authority = store.partition("://")[2]
+
+    assert (flaw_of(f"{store}/t") or "").startswith(f"{authority!r} cannot be {expected.removesuffix('…')}")
+    assert not is_inside(f"{store}/t", store)
+
+
+@pytest.mark.parametrize(
     ("location", "store"),
     [
         ("s3://b/k/l", "s3://b"),
