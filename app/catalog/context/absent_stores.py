@@ -21,14 +21,32 @@ def check_store_is_there(catalog: Catalog, missing: str) -> None:
     Raises:
         FilesUnavailable: neither its folder nor the warehouse has any file; says what to do.
     """
-    folder, root = missing.rpartition("/")[0], catalog.warehouse.root_location
-    places = [folder, root] if is_inside(missing, root) else [folder]
+    root = catalog.warehouse.root_location
+    _check_any(catalog, missing, _folder_of(missing), *([root] if is_inside(missing, root) else []))
+
+
+def check_table_is_there(catalog: Catalog, missing: str) -> None:
+    """Check that a table is there whose current metadata file was not found.
+
+    Files of others do not say so: a warehouse's storage settings may be those of another store for a while.
+
+    Raises:
+        FilesUnavailable: its folder has no file at all; says what to do.
+    """
+    _check_any(catalog, missing, _folder_of(missing))
+
+
+def _check_any(catalog: Catalog, missing: str, *places: str) -> None:
     if not any(_has_files(catalog, Location(place)) for place in places):
         raise FilesUnavailable(
             f"It is not known whether {missing} is gone: nothing at all is found in {places[-1]}, as if its disk "
-            "were not mounted or its bucket not there. Bring it back, or let go what the catalog has there "
-            "(`icetower table unregister`, `icetower dropped purge`)"
+            "were not mounted, its bucket not there, or the storage settings those of another store. Bring it back, or "
+            "let go what the catalog has there (`icetower table unregister`, `icetower dropped purge`)"
         )
+
+
+def _folder_of(location: str) -> str:
+    return location.rpartition("/")[0]
 
 
 def _has_files(catalog: Catalog, place: Location) -> bool:

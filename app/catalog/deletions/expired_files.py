@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from app.catalog.commits.files.expiry_records import ExpiryRecord
-from app.catalog.context.absent_stores import check_store_is_there
+from app.catalog.context.absent_stores import check_table_is_there
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
@@ -98,7 +98,7 @@ def _read(catalog: Catalog, pointer: Pointer) -> TableMetadata:
         catalog.check_file(TABLES, pointer)
         return catalog.read(TABLES, pointer)
     except MetadataFileMissing:
-        check_store_is_there(catalog, pointer.metadata_location)
+        check_table_is_there(catalog, pointer.metadata_location)
         raise
 
 

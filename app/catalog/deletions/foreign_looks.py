@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from app.catalog.commits.files.foreign_files import folders_to_note
+from app.catalog.context.absent_stores import check_table_is_there
 from app.catalog.context.catalog import find_and_read, own_catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.table_places import homes_of
@@ -108,7 +109,7 @@ class ForeignLook:
         try:
             found, metadata = find_and_read(find, read)
         except MetadataFileMissing as error:
-            self._files.check_gone(catalog, pointer.metadata_location)
+            check_table_is_there(catalog, pointer.metadata_location)
             log.warning("table %s names no files that could be found: %s", pointer.identifier, error)
             return None
         if found is not None and metadata is not None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.catalog.context.absent_stores import check_store_is_there
+from app.catalog.context.absent_stores import check_table_is_there
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
@@ -89,7 +89,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
         if purged is not None:  # An earlier attempt got through everything.
             return _end(catalog, deletion, purged, ())
         try:
-            check_store_is_there(catalog, deletion.metadata_location)
+            check_table_is_there(catalog, deletion.metadata_location)
         except FilesUnavailable as away:
             if deletion.attempts < MOST_LOOKS:
                 raise

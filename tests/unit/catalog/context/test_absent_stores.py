@@ -68,17 +68,24 @@ def metadata(catalog: Catalog) -> TableMetadata:
 
 
 @contextmanager
-def unmounted(store: MemoryFiles, root: str = AWAY) -> Iterator[None]:
-    """Let a place look empty until the block ends."""
+def unmounted(
+    store: MemoryFiles, root: str = AWAY, other: str = ".icetower/pointers/1.json"
+) -> Iterator[None]:
+    """Let a place look empty until the block ends, but for one file."""
     hidden = {where: entry for where, entry in store._files.items() if where.startswith(f"{root}/")}
     for where in hidden:
         del store._files[where]
     # Servers write exports where nobody is.
-    export = Location(f"{root}/.icetower/pointers/1.json")
+    export = Location(f"{root}/{other}")
     store._files[export] = b"{}", START_MS
     yield
     del store._files[export]
     store._files.update(hidden)
+
+
+OTHER_STORE = "flights/another_table/metadata/v1.metadata.json"
+"""What is found where the storage settings are those of a store in which other tables are."""
+FOUND = pytest.mark.parametrize("other", [".icetower/pointers/1.json", OTHER_STORE], ids=["empty", "another"])
 
 
 def work(catalog: Catalog) -> dict[str, int]:
@@ -95,22 +102,23 @@ def cold(catalog: Catalog) -> Catalog:
     )
 
 
+@FOUND
 @pytest.mark.parametrize("knows", [True, False], ids=["has read it", "has read nothing"])
 def test_a_purge_keeps_what_a_table_names_that_is_away(
-    here: Catalog, away: Catalog, store: MemoryFiles, *, knows: bool
+    here: Catalog, away: Catalog, store: MemoryFiles, *, other: str, knows: bool
 ) -> None:
-    kept, other = (TableFiles.data_path(metadata(here), name) for name in ("kept", "other"))
+    kept, own = (TableFiles.data_path(metadata(here), name) for name in ("kept", "other"))
     purge_table(here, DEPARTURES)
     worker = here if knows else cold(here)
 
-    with unmounted(store):
+    with unmounted(store, other=other):
         assert work(worker) == {"queued": 1}
         assert store.exists(kept)
     (waiting,) = here.server.file_deletions.waiting(here.warehouse.id, most=9)
     assert work(worker) == {"done": 1}
 
-    assert "as if its disk were not mounted" in waiting.error
-    assert (store.exists(kept), store.exists(other)) == (True, False)
+    assert "as if its disk were not mounted, its bucket not there, or" in waiting.error
+    assert (store.exists(kept), store.exists(own)) == (True, False)
 
 
 def test_orphans_wait_for_what_a_dropped_table_names_that_is_away(
@@ -129,12 +137,15 @@ def test_orphans_wait_for_what_a_dropped_table_names_that_is_away(
     assert search_orphans(cold(here), *found, OrphanWish()).files == {}
 
 
+@FOUND
 @pytest.mark.parametrize("knows", [True, False], ids=["has read it", "has read nothing"])
-def test_a_purge_of_a_table_that_is_away_waits(away: Catalog, store: MemoryFiles, *, knows: bool) -> None:
+def test_a_purge_of_a_table_that_is_away_waits(
+    away: Catalog, store: MemoryFiles, *, other: str, knows: bool
+) -> None:
     purge_table(away, DEPARTURES)
     worker = away if knows else cold(away)
 
-    with unmounted(store):
+    with unmounted(store, other=other):
         assert work(worker) == {"queued": 1}
 
     assert work(worker) == {"done": 1}
@@ -164,8 +175,11 @@ def test_a_purge_in_a_place_that_stays_empty_ends(away: Catalog, store: MemoryFi
         assert work(away) == {"failed": 1}
 
 
+@FOUND
 @pytest.mark.parametrize("knows", [True, False], ids=["has read it", "has read nothing"])
-def test_an_expiry_of_a_table_that_is_away_waits(away: Catalog, store: MemoryFiles, *, knows: bool) -> None:
+def test_an_expiry_of_a_table_that_is_away_waits(
+    away: Catalog, store: MemoryFiles, *, other: str, knows: bool
+) -> None:
     files = NamingFiles(store)
     first = files.snapshot(metadata(away), ["old"])
     commit_table(away, DEPARTURES, [], append(first))
@@ -174,7 +188,7 @@ def test_an_expiry_of_a_table_that_is_away_waits(away: Catalog, store: MemoryFil
     expire_snapshots(away, DEPARTURES, replace(ALL_BUT_LAST, grace_ms=0))
     worker = away if knows else cold(away)
 
-    with unmounted(store):
+    with unmounted(store, other=other):
         assert work(worker) == {"queued": 1}
     assert work(worker) == {"done": 1}
 
