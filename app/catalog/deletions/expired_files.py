@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.context.absent_stores import check_table_is_there
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.places.table_places import names_of, own_places
 from app.catalog.deletions.orphan_search import path_hash
 from app.catalog.deletions.other_readers import OtherReaders
+from app.catalog.deletions.purge import PurgedPlaces
 from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
 from app.catalog.deletions.state_files import StateFiles
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.database.pointers.pointer import Pointer
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import statistics_of, unreachable_files
@@ -58,11 +61,11 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
         current, registration = _read(catalog, pointer), pointer.registration
         if not bool_property(current.properties, GC_ENABLED, default=True):
             return "kept"
-    elif not catalog.server.file_deletions.is_purged(deletion.uuid):
+    elif catalog.server.file_deletions.find_purge(deletion.uuid) is None:
         # The new owner of the table may know of files that the catalog does not know.
         return "kept"
     record = ExpiryRecord.from_json(deletion.expired)
-    landed = _landed(catalog, deletion, registration or 0)
+    landed = _state_at(catalog, deletion.metadata_location, deletion.uuid, registration or 0)
     doomed = unreachable_files(
         record.expired,
         current,
@@ -79,6 +82,8 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     for location in doomed.unreadable:
         log.warning("expiry of %s leaves %s and what it names: unreadable", deletion.identifier, location)
     owner = Owner.of(deletion.uuid, deletion.pointer_id, current, landed)
+    if current is None:
+        owner = replace(owner, places=owner.places | _purged_places(catalog, deletion.uuid))
     readers = OtherReaders(catalog, owner, lambda: catalog.server.file_deletions.hold(deletion.id, LEASE_MS))
     own = None if pointer is None or current is None else _OwnTable(catalog, pointer, current)
 
@@ -152,11 +157,24 @@ class _OwnTable:
                 self._files.pass_over(self._catalog, (manifest.manifest_path for manifest in known))
 
 
-def _landed(catalog: Catalog, deletion: Deletion, registration: int) -> TableMetadata | None:
-    """Return the table as the expiry left it; None if that file is gone."""
+def _state_at(
+    catalog: Catalog, location: Location, uuid: TableUuid, registration: int
+) -> TableMetadata | None:
+    """Return the table as a metadata file of it says; None if that file is gone."""
     try:
-        return catalog.read_file(TABLES, deletion.metadata_location, deletion.uuid, registration)
+        return catalog.read_file(TABLES, location, uuid, registration)
     except Unavailable:
         raise
     except IcetowerError:
         return None
+
+
+def _purged_places(catalog: Catalog, uuid: TableUuid) -> frozenset[str]:
+    """Return where a purged table was: the purge may have deleted all metadata files that say it."""
+    queue = catalog.server.file_deletions
+    purge = queue.find_purge(uuid)
+    last = None if purge is None else _state_at(catalog, purge.metadata_location, uuid, 0)
+    # Noted before that file goes, so looked up after it.
+    purge = queue.find_purge(uuid)
+    noted = () if purge is None or purge.facts is None else PurgedPlaces.from_json(purge.facts).places
+    return own_places(last) | names_of(noted)

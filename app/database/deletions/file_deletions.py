@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from sqlalchemy import bindparam, exists, func, select, update
+from sqlalchemy import bindparam, func, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
@@ -39,6 +39,16 @@ class Deletion:
     """The table's pointer; None for a purge that an older build has queued."""
     expired: str | None
     """What an expiry took out, the report of marked orphans, or the places of a purged table, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """The purge of a table that was dropped."""
+
+    metadata_location: Location
+    """The table's last metadata file; it may be deleted by now."""
+    facts: str | None
+    """What the purge noted before it deleted anything, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +206,15 @@ class FileDeletions:
         """Say whether files of any table are being deleted just now, besides those of one pointer."""
         return self._database.read(lambda connection: are_deleted_now(connection, besides))
 
-    def is_purged(self, uuid: TableUuid) -> bool:
-        """Say whether the table was dropped with purge: its files are deleted, or will be."""
-        query = select(
-            exists().where(rows.c.uuid == uuid, rows.c.kind == "purge", rows.c.state.in_(("queued", "done")))
+    def find_purge(self, uuid: TableUuid) -> Purge | None:
+        """Return the newest purge that deletes the table's files, or has; None if there is none."""
+        query = (
+            select(rows.c.metadata_location, rows.c.expired)
+            .where(rows.c.uuid == uuid, rows.c.kind == "purge", rows.c.state.in_(("queued", "done")))
+            .order_by(rows.c.id.desc())
         )
-        return self._database.read(lambda connection: bool(connection.execute(query).scalar_one()))
+        found = self._database.read(lambda connection: connection.execute(query).first())
+        return None if found is None else Purge(Location(found.metadata_location), found.expired)
 
     def waiting(self, warehouse_id: int, most: int, uuid: TableUuid | None = None) -> list[WaitingDeletion]:
         """Return entries that have failed, and wait or were given up lately; the oldest first.

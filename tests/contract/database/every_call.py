@@ -68,7 +68,7 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "queued expiries": lambda stores: PointerStates(stores.database).queued_expiries(TableUuid("u")),
     "orphan batches": lambda stores: OrphanRuns(stores.database).waiting(1),
     "orphan runs": lambda stores: OrphanRuns(stores.database).of_table(TableUuid("u"), 10),
-    "is_purged": lambda stores: stores.file_deletions.is_purged(TableUuid("u")),
+    "find_purge": lambda stores: stores.file_deletions.find_purge(TableUuid("u")),
 }
 LOCKED_READS: dict[str, Callable[[Stores], Any]] = {
     "find_locked": lambda stores: stores.pointers.find_locked(1),

@@ -112,7 +112,7 @@ def test_purge_that_waits_is_queued_when_its_time_is_over(stores: Stores, droppe
     assert dropped.end(entry.until_ms) == 1
 
     assert stores.file_deletions.counts() == {"queued": 1}
-    assert stores.file_deletions.is_purged(entry.pointer.uuid if entry.pointer else TableUuid(""))
+    assert stores.file_deletions.find_purge(entry.pointer.uuid if entry.pointer else TableUuid(""))
 
 
 @pytest.mark.parametrize("deletion", [True, False])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.database.deletions.file_deletions import Deletion, FinalState
+from app.database.deletions.file_deletions import Deletion, FinalState, Purge
 from app.database.pointers.left_files import QueuedExpiry, TakenIn
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import PointerKind
@@ -147,13 +147,19 @@ def test_lease_that_is_renewed_is_not_given_again(queued: Stores) -> None:
 
 
 def test_table_dropped_with_purge_is_known_as_such(queued: Stores) -> None:
-    assert queued.file_deletions.is_purged(TableUuid("uuid of a.t1"))
-    assert not queued.file_deletions.is_purged(TableUuid("another"))
+    uuid = TableUuid("uuid of a.t1")
+    entry = lease(queued)
+    assert queued.file_deletions.find_purge(uuid) == Purge(entry.metadata_location, None)
+    assert queued.file_deletions.find_purge(TableUuid("another")) is None
 
-    for _ in range(3):
+    queued.file_deletions.note(entry.id, "{}")
+    assert queued.file_deletions.find_purge(uuid) == Purge(entry.metadata_location, "{}")
+    queued.file_deletions.finish(entry.id, "failed")
+
+    for _ in range(2):
         queued.file_deletions.finish(lease(queued).id, "failed")
 
-    assert not queued.file_deletions.is_purged(TableUuid("uuid of a.t1"))
+    assert queued.file_deletions.find_purge(uuid) is None
 
 
 def registration(stores: Stores, uuid: str, location: str = "elsewhere/0.json", place: str = "") -> Creation:
