@@ -56,6 +56,7 @@ def begin_job(visit: Visited) -> Response:
 @router.get(f"{_TABLE}/jobs/{{job_id}}")
 def load_job(visit: Visited) -> Response:
     """Return one job."""
+    visit.parameters()
     return json_answer(job_json(jobs.load_job(visit.catalog, visit.table, visit.text("job_id"))))
 
 

@@ -43,4 +43,5 @@ def mark_orphans(visit: Visited) -> Response:
 @router.get("/v1/namespaces/{namespace}/tables/{table}/orphans")
 def orphan_runs(visit: Visited) -> Response:
     """Say what has become of orphans that were marked."""
+    visit.parameters()
     return json_answer(orphan_runs_json(orphans.orphan_runs(visit.catalog, visit.table)))

@@ -48,6 +48,7 @@ async def list_receipts(request: Request) -> Response:
 async def load_receipt(request: Request) -> Response:
     """Return what became of one request."""
     visit = await open_visit(request)
+    visit.parameters()
     commit_id = visit.text("commit_id")
     (found,) = await _found_soon(visit, lambda catalog: [receipts.load_receipt(catalog, commit_id)])
     return json_answer(commit_receipt_json(found, visit.principal))

@@ -27,6 +27,7 @@ def busiest_tables(visit: Visited) -> Response:
 @router.get("/v1/namespaces/{namespace}/tables/{table}/tower")
 def table_traffic(visit: Visited) -> Response:
     """Return the traffic on one table."""
+    visit.parameters()
     return json_answer(traffic_json(tower.table_traffic(visit.catalog, visit.table)))
 
 

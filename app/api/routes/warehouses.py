@@ -23,6 +23,7 @@ router = APIRouter()
 @router.get("/management/v1/warehouses")
 def list_warehouses(visit: Visited) -> Response:
     """List the warehouses."""
+    visit.parameters()
     found = warehouses.list_warehouses(visit.parts.server, visit.caller())
     return json_answer(orjson.dumps({"warehouses": [warehouse_object(item) for item in found]}))
 
@@ -47,6 +48,7 @@ def create_warehouse(visit: Visited) -> Response:
 @router.get("/management/v1/warehouses/{warehouse}")
 def load_warehouse(visit: Visited) -> Response:
     """Show a warehouse."""
+    visit.parameters()
     name = warehouse_in_path(visit.piece("warehouse"))
     return _shown(warehouses.load_warehouse(visit.parts.server, visit.caller(), name))
 
@@ -64,6 +66,7 @@ def update_warehouse(visit: Visited) -> Response:
 @router.delete("/management/v1/warehouses/{warehouse}")
 def drop_warehouse(visit: Visited) -> Response:
     """Drop an empty warehouse."""
+    visit.parameters()
     warehouses.drop_warehouse(visit.parts.server, visit.caller(), warehouse_in_path(visit.piece("warehouse")))
     visit.parts.warehouses.forget()
     return no_content()

@@ -38,6 +38,7 @@ def list_snapshots(visit: Visited) -> Response:
 @router.get(_TABLE + "/snapshots/{snapshot}")
 def load_snapshot(visit: Visited) -> Response:
     """Return one snapshot."""
+    visit.parameters()
     return json_answer(
         snapshot_json(history.load_snapshot(visit.catalog, visit.table, visit.text("snapshot")))
     )

@@ -27,12 +27,14 @@ _REFS = "/v1/namespaces/{namespace}/tables/{table}/refs"
 @router.get(_REFS)
 def list_refs(visit: Visited) -> Response:
     """List the branches and tags of a table."""
+    visit.parameters()
     return json_answer(refs_json(refs.list_refs(visit.catalog, visit.table)))
 
 
 @router.get(_REFS + "/{ref}")
 def load_ref(visit: Visited) -> Response:
     """Return one branch or tag."""
+    visit.parameters()
     return json_answer(ref_json(refs.load_ref(visit.catalog, visit.table, visit.text("ref"))))
 
 

@@ -16,4 +16,5 @@ router = APIRouter()
 @router.get("/v1/namespaces/{namespace}/tables/{table}/properties")
 def effective_properties(visit: Visited) -> Response:
     """Return each known property, and each other one that the table has."""
+    visit.parameters()
     return json_answer(properties_json(table_properties(visit.catalog, visit.table)))
