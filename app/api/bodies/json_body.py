@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
@@ -29,6 +30,7 @@ _DIGITS_AND_EXPONENTS = bytes(
 _LARGE_BYTES = 1024 * 1024
 _LARGE_BODY = threading.Lock()
 """Large bodies are parsed one by one: a parser lets no other thread run, and the event loop has to get its turn."""
+_LENGTH = re.compile(r"^\w+ should have (.*) after validation")
 _LONG = b"0" * _MAX_LONG_DIGITS
 _LARGE_EXPONENTS = (b"e000", b"e+000")
 
@@ -126,7 +128,15 @@ def describe(error: ValidationError, raw: bytes) -> str:
             break
         # A type inside a type is parsed by its own function, which raises its own error.
         error = cause
-    reason = first["msg"].removeprefix("Value error, ")
+    reason, context = first["msg"].removeprefix("Value error, "), first.get("ctx", {})
+    if first["type"].startswith("union_tag_"):
+        # The library speaks of tags and discriminators there.
+        path = _joined(path, context["discriminator"].strip("'"))
+        known = context.get("expected_tags")
+        reason = f"Input should be one of {known}" if known else "Field required"
+    elif first["type"] in ("too_short", "too_long"):
+        # The library speaks of a tuple there.
+        reason = _LENGTH.sub(r"There should be \1", reason)
     if first["type"].startswith("unknown_") and isinstance(value, dict):
         given = value.get("action", value.get("type"))
         if isinstance(given, str):

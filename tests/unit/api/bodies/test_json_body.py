@@ -14,6 +14,7 @@ from app.api.bodies.namespaces import CreateNamespaceBody
 from app.api.bodies.past import RestoreBody
 from app.api.bodies.table.appends import AppendFilesBody
 from app.api.bodies.table.commits import CommitBody
+from app.api.bodies.table.conflicts import CheckConflictsBody
 from app.api.bodies.table.expiry import ExpireSnapshotsBody
 from app.api.bodies.table.tables import CreateTableBody
 from app.engine.change.updates import SetProperties
@@ -51,6 +52,22 @@ def refusal(model: type[Body], raw: str | bytes) -> str:
 )
 def test_broken_body_is_refused_with_its_reason(raw: bytes, reason: str) -> None:
     assert reason in refusal(CreateNamespaceBody, raw)
+
+
+@pytest.mark.parametrize(
+    ("model", "raw", "message"),
+    [
+        (AppendFilesBody, '{"files": []}', "Invalid body: files: There should be at least 1 item, not 0"),
+        (CheckConflictsBody, '{"operation": {}}', "Invalid body: operation.kind: Field required"),
+        (
+            CheckConflictsBody,
+            '{"operation": {"kind": "merge"}}',
+            "Invalid body: operation.kind: Input should be one of 'append', 'delete', 'overwrite', ",
+        ),
+    ],
+)
+def test_refusals_have_no_words_of_the_library(model: type[Body], raw: str, message: str) -> None:
+    assert refusal(model, raw).startswith(message)
 
 
 def test_unknown_fields_are_passed_over() -> None:

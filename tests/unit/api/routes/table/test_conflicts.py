@@ -246,8 +246,8 @@ def test_many_conflicts_are_cut_off(table: Table) -> None:
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        ({"kind": "merge"}, "operation: Input tag 'merge'"),
-        ({}, "operation: Unable to extract tag using discriminator 'kind'"),
+        ({"kind": "merge"}, "operation.kind: Input should be one of 'append', 'delete', 'overwrite', "),
+        ({}, "operation.kind: Field required"),
         (
             {"kind": "append", "isolation": "snapshot"},
             "operation: unknown field 'isolation'; known are: kind, added-files",
