@@ -117,7 +117,8 @@ class StorageEnvironment:
             values[key] = os.environ.get(variable, "")
             if not values[key]:
                 raise InvalidSetting(
-                    f"Environment variable {variable} is not set; storage setting {key} asks for it"
+                    f"Environment variable {variable} of the server is not set (`.env` is not asked); "
+                    f"storage setting {key} wants it"
                 )
         return StorageSettings(values, frozenset(variables))
 

@@ -131,7 +131,8 @@ SETTINGS = [
     ),
     making(
         "storage setting from nowhere",
-        "Environment variable ICETOWER_SECRET_GONE is not set; storage setting s3.region asks for it",
+        "Environment variable ICETOWER_SECRET_GONE of the server is not set (`.env` is not asked); storage setting "
+        "s3.region wants it",
         storage={"s3.region": "env:ICETOWER_SECRET_GONE"},
     ),
     *(

@@ -30,7 +30,7 @@ def test_a_missing_variable_is_named(monkeypatch: pytest.MonkeyPatch, value: str
     else:
         monkeypatch.setenv("ONE_SECRET", value)
 
-    with pytest.raises(InvalidSetting, match=r"ONE_SECRET is not set.*s3\.secret-access-key"):
+    with pytest.raises(InvalidSetting, match=r"ONE_SECRET of the server is not set.*s3\.secret-access-key"):
         ALLOWED.read({"s3.secret-access-key": "env:ONE_SECRET"})
 
 
