@@ -164,7 +164,9 @@ class Visit:
         return parameters_in_query(self._scope["query_string"].replace(b"+", b"%2B"))
 
     def parameters(self, *known: str) -> dict[str, str]:
-        """Return the query of a route of Icetower's own; each of them asks, also those that know no parameter.
+        """Return the query of a route of Icetower's own.
+
+        Each of them asks, also those that know no parameter.
 
         Raises:
             InvalidRequest: it has a parameter that is not known.

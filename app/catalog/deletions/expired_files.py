@@ -170,7 +170,10 @@ def _state_at(
 
 
 def _purged_places(catalog: Catalog, uuid: TableUuid) -> frozenset[str]:
-    """Return where a purged table was: the purge may have deleted all metadata files that say it."""
+    """Return where a purged table was.
+
+    The purge may have deleted all metadata files that say it.
+    """
     queue = catalog.server.file_deletions
     purge = queue.find_purge(uuid)
     last = None if purge is None else _state_at(catalog, purge.metadata_location, uuid, 0)
