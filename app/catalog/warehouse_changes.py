@@ -117,7 +117,7 @@ def _changed(name: str, change: MappingChange, present: Mapping[str, str]) -> Ma
         raise InvalidRequest(f"{name} can be replaced, or changed key by key, not both in one request")
     both = sorted(change.updates.keys() & set(change.removals))
     if both:
-        raise InvalidRequest(f"{name} to be set and removed in one request: {', '.join(both)[:500]}")
+        raise InvalidRequest(f"Cannot both set and remove {name}: {', '.join(both)[:500]}")
     given = change.updates if change.replacement is None else change.replacement
     before = present if change.replacement is None else {}
     changed = {

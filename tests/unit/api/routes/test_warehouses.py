@@ -248,7 +248,7 @@ def test_a_replacement_says_what_becomes_of_what_keeps_things_from_loss(
         ),
         (
             {"updates": {"storage": {"a": "1"}}, "removals": {"storage": ["a"]}},
-            "storage to be set and removed in one request: a",
+            "Cannot both set and remove storage: a",
         ),
         ({"updates": {"default-properties": {"icetower.guard": "loud"}}}, "icetower.guard must be"),
         ({"updates": {"override-properties": {"a": 1}}}, "updates.override-properties.a"),
