@@ -50,7 +50,7 @@ _FIGURES: Sequence[tuple[str, str, str]] = (
 
 def maintain(  # noqa: PLR0917 - a command has as many arguments as it has options
     name: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="One table; all of the warehouse unless given.")
+        str | None, typer.Argument(metavar="TABLE", help="One table; all of the warehouse unless given.")
     ] = None,
     namespace: Annotated[
         str | None, optional("--namespace", help="All tables of this namespace and those below it.")

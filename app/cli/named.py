@@ -56,7 +56,9 @@ def _add_list(commands: typer.Typer, kind: NamedKind) -> None:
         """,
     )
     def list_names(
-        namespace: Annotated[str, typer.Argument(help="Levels joined by dots, outermost first.")],
+        namespace: Annotated[
+            str, typer.Argument(metavar="NAMESPACE", help="Levels joined by dots, outermost first.")
+        ],
         uri: Uri = None,
         warehouse: Warehouse = None,
         separator: Separator = ".",

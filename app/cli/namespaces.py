@@ -24,7 +24,8 @@ Name = Annotated[str, typer.Argument(metavar="NAMESPACE", help="Levels joined by
 @commands.command("list")
 def list_namespaces(
     parent: Annotated[
-        str | None, typer.Argument(help="List the namespaces within this one.", show_default=False)
+        str | None,
+        typer.Argument(metavar="PARENT", help="List the namespaces within this one.", show_default=False),
     ] = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
@@ -99,7 +100,7 @@ def show_namespace(
 def set_properties(
     name: Name,
     properties: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="What to set.", show_default=False)
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="What to set.", show_default=False)
     ] = None,
     removals: Annotated[
         list[str] | None,

@@ -69,7 +69,8 @@ def _row(entry: JsonObject, separator: str) -> list[str]:
 @dropped.command("purge")
 def purge_dropped(
     name: Annotated[
-        str | None, typer.Argument(help="What was dropped; or give --id.", show_default=False)
+        str | None,
+        typer.Argument(metavar="NAME", help="What was dropped; or give --id.", show_default=False),
     ] = None,
     dropped_id: Id = None,
     is_namespace: NamespaceFlag = False,
@@ -96,7 +97,11 @@ def purge_dropped(
 def undrop(  # noqa: PLR0917 - a command has as many arguments as it has options
     name: Annotated[
         str | None,
-        typer.Argument(help="What was dropped: the latest of this name; or give --id.", show_default=False),
+        typer.Argument(
+            metavar="NAME",
+            help="What was dropped: the latest of this name; or give --id.",
+            show_default=False,
+        ),
     ] = None,
     dropped_id: Id = None,
     as_name: Annotated[
@@ -137,7 +142,7 @@ def undrop(  # noqa: PLR0917 - a command has as many arguments as it has options
 
 
 def restore(
-    names: Annotated[list[str], typer.Argument(metavar="TABLE...", help="The tables, by their names.")],
+    names: Annotated[list[str], typer.Argument(metavar="TABLE", help="The tables, by their names.")],
     at: Annotated[
         str,
         typer.Option(

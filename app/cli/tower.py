@@ -33,7 +33,7 @@ _HEADINGS = ("table", *COLUMNS)
 
 def show_tower(
     name: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="Show all numbers of this table, once.")
+        str | None, typer.Argument(metavar="TABLE", help="Show all numbers of this table, once.")
     ] = None,
     most: Annotated[int, typer.Option("--tables", min=1, max=200, help="How many tables.")] = 20,
     every: Annotated[

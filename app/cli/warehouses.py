@@ -69,7 +69,8 @@ def create_warehouse(
     location: Annotated[
         str,
         typer.Argument(
-            help="Its root: s3://bucket/path, gs://…, abfss://…, or a folder of the server, /path."
+            metavar="LOCATION",
+            help="Its root: s3://bucket/path, gs://…, abfss://…, or a folder of the server, /path.",
         ),
     ],
     defaults: Defaults = None,
@@ -178,7 +179,7 @@ def drop_warehouse(name: Name, uri: Uri = None) -> None:
 def warehouse_health(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="The warehouse; the server's default one if left out."),
+        typer.Argument(metavar="NAME", help="The warehouse; the server's default one if left out."),
     ] = None,
     most: Annotated[int, typer.Option("--tables", min=1, help="How many tables are shown.")] = 50,
     uri: Uri = None,

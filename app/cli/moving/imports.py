@@ -137,7 +137,9 @@ def import_rest(  # noqa: PLR0917 - a command has as many arguments as it has op
 def import_sql(  # noqa: PLR0917 - as above
     url: Annotated[
         str,
-        typer.Argument(help="`sqlite:///…`, `postgresql://…`, what Java has after `jdbc:`, or `env:NAME`."),
+        typer.Argument(
+            metavar="URL", help="`sqlite:///…`, `postgresql://…`, what Java has after `jdbc:`, or `env:NAME`."
+        ),
     ],
     catalog_name: Annotated[
         str | None, optional("--catalog", help="What its clients call it, if the database has several.")
@@ -216,7 +218,9 @@ def import_spark(  # noqa: PLR0917 - as above
 
 @commands.command("folder")
 def import_folder(  # noqa: PLR0917 - as above
-    folder: Annotated[str, typer.Argument(help="A table's folder, or one around those of several.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="A table's folder, or one around those of several.")
+    ],
     within: Annotated[
         str | None, optional("--namespace", help="The namespace of what lies directly in the folder.")
     ] = None,

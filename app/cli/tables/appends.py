@@ -17,7 +17,7 @@ commands = group()
 @commands.command("append")
 def append_files(  # noqa: PLR0917 - a command has as many arguments as it has options
     name: TableName,
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Locations of Parquet files.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Locations of Parquet files.")],
     branch: Annotated[str, typer.Option(help="Which branch.")] = "main",
     partition: Annotated[
         str | None,

@@ -71,9 +71,20 @@ def set_ref(
     tag: Annotated[
         bool, typer.Option("--tag", help="Make it a tag; a new one is a branch otherwise.")
     ] = False,
-    min_snapshots_to_keep: Annotated[int | None, typer.Option(show_default=False)] = None,
-    max_snapshot_age_ms: Annotated[int | None, typer.Option(show_default=False)] = None,
-    max_ref_age_ms: Annotated[int | None, typer.Option(show_default=False)] = None,
+    min_snapshots_to_keep: Annotated[
+        int | None,
+        typer.Option(show_default=False, help="How many snapshots of the branch stay at least."),
+    ] = None,
+    max_snapshot_age_ms: Annotated[
+        int | None,
+        typer.Option(
+            show_default=False, help="How old snapshots of the branch become before they may expire."
+        ),
+    ] = None,
+    max_ref_age_ms: Annotated[
+        int | None,
+        typer.Option(show_default=False, help="How old the branch or tag itself becomes before it may go."),
+    ] = None,
     expected: Expected = None,
     uri: Uri = None,
     warehouse: Warehouse = None,

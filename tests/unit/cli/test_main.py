@@ -20,12 +20,12 @@ from tests.unit.cli.fixed_answers import fixed_answers
 COMMAND_LINE_PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 
 
-def all_commands() -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = []
+def all_commands() -> dict[tuple[str, ...], Any]:
+    found: dict[tuple[str, ...], Any] = {}
 
     def collect(command: Any, path: tuple[str, ...]) -> None:
         if not hasattr(command, "commands"):
-            found.append(path)
+            found[path] = command
             return
         for name, inner in command.commands.items():
             collect(inner, (*path, name))
@@ -42,6 +42,15 @@ def test_every_command_explains_itself(bare: Icetower, command: tuple[str, ...])
     assert explained.status == 0
     assert f"icetower {' '.join(command)}" in explained.out
     assert "For example:" in explained.out
+
+
+def test_every_option_and_argument_is_explained() -> None:
+    for path, command in all_commands().items():
+        for parameter in command.params:
+            assert parameter.help, (path, parameter.name)
+            # As those of all others: a name in capitals; the library adds brackets and dots itself.
+            named = parameter.metavar or ""
+            assert parameter.param_type_name == "option" or re.fullmatch(r"[A-Z=]+", named), path
 
 
 def test_help_shows_what_stands_in_angle_brackets(bare: Icetower) -> None:
