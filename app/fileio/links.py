@@ -31,18 +31,27 @@ def real_location(location: str) -> str:
     return location if real == (path.rstrip("/") or "/") else f"file://{real}"
 
 
-def real_places() -> Callable[[str], Hashable]:
-    """Return `place_of` that follows symbolic links, and looks at each local folder once."""
+def real_locations() -> Callable[[str], str]:
+    """Return what finds where files really lie, and looks at each local folder once.
+
+    A file that is a link itself stays where the link is: that is what a deletion takes away.
+    """
     folders: dict[str, str] = {}
 
-    def real_place_of(location: str) -> Hashable:
+    def real_location_of(location: str) -> str:
         folder, _, name = location.rpartition("/")
         real = folders.get(folder)
         if real is None:
             real = folders[folder] = real_location(folder)
-        return place_of(location if real == folder else f"{real}/{name}")
+        return location if real == folder else f"{real}/{name}"
 
-    return real_place_of
+    return real_location_of
+
+
+def real_places() -> Callable[[str], Hashable]:
+    """Return `place_of` that follows symbolic links, and looks at each local folder once."""
+    real_location_of = real_locations()
+    return lambda location: place_of(real_location_of(location))
 
 
 class LinksWithin:

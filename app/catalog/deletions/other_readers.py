@@ -16,7 +16,7 @@ from app.catalog.deletions.orphan_search import path_hash
 from app.database.deletions.foreign_places import ForeignReader
 from app.engine.model.ids import Location
 from app.errors import NoSuchWarehouse
-from app.fileio.links import real_location
+from app.fileio.links import real_locations
 from app.fileio.locations import loose_place_of
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,7 @@ class OtherReaders:
         self._warehouses: dict[int, Catalog | None] = {}
         self._reached: set[int] = set()
         self._notes = 0
+        self._real_location_of = real_locations()
 
     def unread(self, locations: Sequence[Location]) -> list[Location]:
         """Return those of some files that no other table reaches now.
@@ -83,7 +84,7 @@ class OtherReaders:
         return [location for location in locations if location not in stays]
 
     def _is_reached(self, location: Location) -> bool:
-        return not self._reached.isdisjoint({path_hash(location), path_hash(real_location(location))})
+        return not self._reached.isdisjoint({path_hash(location), path_hash(self._real_location_of(location))})
 
     def _look(self, reader: ForeignReader) -> None:
         look = self._looks.get(reader.pointer.id)
@@ -107,7 +108,7 @@ class OtherReaders:
         self._notes += 1
         if self._notes % _NOTES_A_HOLD == 0:
             self._hold()
-        for path in {loose_place_of(each)[1] for each in (location, real_location(location))}:
+        for path in {loose_place_of(each)[1] for each in {location, self._real_location_of(location)}}:
             if path.startswith(self._starts):
                 # Some clients take these for the end of the path.
                 self._reached.update(

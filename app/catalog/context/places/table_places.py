@@ -14,7 +14,7 @@ from app.engine.model.settings.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import InvalidLocation, InvalidSetting
-from app.fileio.links import real_location
+from app.fileio.links import real_location, real_locations
 from app.fileio.locations import exact_folder_name, folder_name, folder_of_file, folders_of, is_inside
 
 _LONGEST_KEPT: Final = 2048
@@ -74,8 +74,9 @@ def claims_around(catalog: Catalog, locations: Iterable[str]) -> dict[str, list[
         InvalidLocation: one is not a location.
     """
     found = {location: folders_of(location) for location in locations}
+    real_location_of = real_locations()
     for location, folders in found.items():
-        real = real_location(location)
+        real = real_location_of(location)
         if real != location:
             folders.extend(folders_of(real))
         scheme, _, rest = folders[0].partition("://")
