@@ -10,8 +10,7 @@ from app.catalog.commits.conflict_checks import conflicts_of_snapshot
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.guard import CommitGuard
 from app.catalog.commits.intentions import Base, Planned
-from app.catalog.commits.plans import Plan, after, apply, load_base
-from app.catalog.commits.races import explain
+from app.catalog.commits.plans import Plan, after, apply, explain_refusal, load_base, part_has_landed
 from app.catalog.commits.rebases import NOTHING_ASKED, RebaseRequest
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
@@ -128,6 +127,7 @@ def dry_run_commit(
         NoSuchTable: no table has this name, and the commit does not create one.
         NoSuchNamespace: the table is to be created in a namespace that is not there.
         MetadataFileMissing, CorruptMetadata: the table's metadata file is gone, or cannot be read.
+        CommitStateUnknown: so the commit would be answered: it may have landed earlier.
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("dry_run_commit", identifier)
@@ -146,6 +146,7 @@ def dry_run_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> Dry
     Raises:
         TreeRefusal: file-system tables have no transactions over several.
         MetadataFileMissing, CorruptMetadata: a table's metadata file is gone, or cannot be read.
+        CommitStateUnknown: so the commit would be answered: it or a part of it may have landed earlier.
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("dry_run_transaction", *(commit.identifier for commit in commits))
@@ -158,6 +159,9 @@ def dry_run_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> Dry
     for table in tables:
         table.run()
     first = next((table.error for table in tables if table.error is not None), None)
+    landed = next((table.identifier for table in tables if table.has_part_landed), None)
+    if first is not None and landed is not None:
+        raise part_has_landed(landed, first)
     for table in tables:
         refusal = table.ask_the_guard()
         first = first or refusal
@@ -210,6 +214,11 @@ class _TableDryRun:
             except IcetowerError as error:
                 self._note_whole(error)
 
+    @property
+    def has_part_landed(self) -> bool:
+        """Return whether one of its commits has landed already."""
+        return any(notes.is_repeated for notes in self._notes)
+
     def _note_requirement(self, position: int, error: IcetowerError | None) -> bool:
         checked = self._notes[-1].requirements[position]
         checked.result = "passed" if error is None else "failed"
@@ -240,7 +249,11 @@ class _TableDryRun:
             applied[position].result, applied[position].error = "refused", error
 
     def _note_error(self, error: IcetowerError | None) -> None:
-        """Note the first error, which is the one that the commit would be answered with."""
+        """Note the first error, which is the one that the commit would be answered with.
+
+        Raises:
+            CommitStateUnknown: it would not be refused, because it may have landed earlier.
+        """
         if error is None:
             return
         if not isinstance(error, BadRequest | CommitFailed | AlreadyExists | NotFound):
@@ -249,9 +262,8 @@ class _TableDryRun:
         if self.error is not None:
             return
         self.error = error
-        if isinstance(error, CommitFailed):
-            notes = self._notes[-1]
-            explain(error, notes.base, notes.commit.updates)
+        notes = self._notes[-1]
+        explain_refusal(self._catalog, notes.base, notes.commit, error)
 
     @property
     def _plan(self) -> Plan[TableMetadata, None]:

@@ -280,10 +280,7 @@ class Names(Generic[M, D]):
             except (NotFound, AlreadyExists, CommitFailed, BadRequest):
                 continue
             if has_landed:
-                raise CommitStateUnknown(
-                    f"A part of this transaction has landed before, the one of {intention.identifier}, and the others "
-                    f"may have, too: {refusal}. Nothing was changed or deleted"
-                ) from refusal
+                raise part_has_landed(intention.identifier, refusal) from refusal
 
     def base_for(self, catalog: Catalog, intention: Intention[M, D]) -> Base[M]:
         """Return what the next intention for its name builds on; raises like `load_base`."""
@@ -319,6 +316,14 @@ class Names(Generic[M, D]):
         self._plans[plan.base.identifier] = plan
 
 
+def part_has_landed(identifier: TableIdentifier, refusal: IcetowerError) -> CommitStateUnknown:
+    """Return what a transaction is answered with that is refused, and of which a part has landed."""
+    return CommitStateUnknown(
+        f"A part of this transaction has landed before, the one of {identifier}, and the others may have, too: "
+        f"{refusal}. Nothing was changed or deleted"
+    )
+
+
 def load_base(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, *, reads: bool = True) -> Base[M]:
     """Return a name as it is now.
 
@@ -348,13 +353,24 @@ def refusals_explained(catalog: Catalog, base: Base[M], intention: Intention[M, 
         with readable_or_refused(base.identifier):
             yield
     except (CommitFailed, BadRequest, NoSuchTable) as error:
-        meant = intention.meant_for
-        if meant is not None and (base.seen is None or base.seen.uuid != meant):
-            check_not_under_another_name(catalog, base.identifier, meant, intention.updates)
-        check_never_landed(catalog, base, intention.updates, is_refused=True)
-        if isinstance(error, CommitFailed):
-            explain(error, base, intention.updates)
+        explain_refusal(catalog, base, intention, error)
         raise
+
+
+def explain_refusal(
+    catalog: Catalog, base: Base[M], intention: Intention[M, D], refusal: IcetowerError
+) -> None:
+    """Add to a refusal how its table was.
+
+    Raises:
+        CommitStateUnknown: instead, if the intention may have landed earlier.
+    """
+    meant = intention.meant_for
+    if meant is not None and (base.seen is None or base.seen.uuid != meant):
+        check_not_under_another_name(catalog, base.identifier, meant, intention.updates)
+    check_never_landed(catalog, base, intention.updates, is_refused=True)
+    if isinstance(refusal, CommitFailed):
+        explain(refusal, base, intention.updates)
 
 
 def apply(

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.catalog import named
+from app.catalog.commits.dry_runs import dry_run_commit
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
@@ -214,8 +215,9 @@ def test_commit_sent_again_after_its_table_lost_the_name_is_not_refused(
     if is_made_anew:
         table_in(catalog)
 
-    with pytest.raises(CommitStateUnknown, match="has landed before"):
-        commit_table(catalog, DEPARTURES, requirements, updates)
+    for asked in (commit_table, dry_run_commit):
+        with pytest.raises(CommitStateUnknown, match="has landed before"):
+            asked(catalog, DEPARTURES, requirements, updates)
     with pytest.raises((NoSuchTable, RequirementFailed)):
         commit_table(catalog, DEPARTURES, requirements, other)
 

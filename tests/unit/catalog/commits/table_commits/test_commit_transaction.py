@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.catalog.commits.dry_runs import dry_run_transaction
 from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
 from app.catalog.tables import unregister_table
@@ -139,7 +140,8 @@ def test_transaction_sent_again_of_which_a_part_is_there_is_not_refused(
     kept = load_table(catalog, changes[0].identifier)
 
     for again in (changes, changes[::-1]):
-        with pytest.raises(CommitStateUnknown, match="A part of this transaction has landed before"):
-            commit_transaction(catalog, again)
+        for asked in (commit_transaction, dry_run_transaction):
+            with pytest.raises(CommitStateUnknown, match="A part of this transaction has landed before"):
+                asked(catalog, again)
 
     assert load_table(catalog, changes[0].identifier).location == kept.location
