@@ -11,8 +11,10 @@ from itertools import islice
 from typing import Final
 from urllib.parse import unquote
 
+from app.client.answers import TableAnswer
 from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CatalogRefused
+from app.client.request_parts import JsonObject
 from app.engine.appends.footers import Footer
 from app.engine.appends.new_schemas import NewSchema
 from app.engine.model.data_types.types import PrimitiveType, parse_primitive
@@ -201,40 +203,58 @@ def append_new_files(
         identifier: the table's name.
         found: locations, and when each file was written in epoch milliseconds; 0 where that is not known.
         look: returns what files would be as a table. Those that the table has, or had, are not looked at.
-        location: as in `make_table`.
+        location: where new files of a new table go; the server chooses one unless given.
         listener: called with the number of files after each request.
 
     Raises:
         InvalidDataFile: a file cannot be read, or does not fit the others; nothing is made.
+        SourceFailed: another table has the name since the first look.
         CallFailed: the server refuses: its message names the file.
     """
-    new, outcome = _new_files(catalog, identifier, found)
+    is_there = catalog.tables.exists(identifier)
+    # Before anything else of it is looked at: what is said of one table must not go into another one.
+    same = _is_same(catalog.tables.load(identifier, "refs")) if is_there else []
+    new, outcome = _new_files(catalog, identifier, found) if is_there else (list(found), AppendedFolder())
     if new:
-        make_table(catalog, identifier, look(new), location=location, listener=listener)
-        outcome.appended = len(new)
+        folder = look(new)
+        same = same if is_there else _is_same(_made_table(catalog, identifier, folder, location))
+        for batch in _batches(folder.files):
+            _append(catalog, identifier, batch, folder, same)
+            outcome.appended += len(batch)
+            listener(len(batch))
     return outcome
 
 
-def make_table(
+def _is_same(table: TableAnswer) -> list[JsonObject]:
+    """Return the requirement that a name has this very table; those of version 1 may have no uuid."""
+    uuid = table.metadata.get("table-uuid")
+    return [{"type": "assert-table-uuid", "uuid": uuid}] if uuid else []
+
+
+def _append(
     catalog: RemoteCatalog,
     identifier: TableIdentifier,
+    batch: Sequence[str],
     folder: ParquetFolder,
-    *,
-    location: str | None = None,
-    listener: Callable[[int], None] = lambda _files: None,
+    same: Sequence[JsonObject],
 ) -> None:
-    """Make a table of files, with its namespace, or append them to one that is there.
+    try:
+        catalog.appends.append(
+            identifier, batch, partition_from_path=bool(folder.partitions), requirements=same
+        )
+    except CatalogRefused as refused:
+        if ((refused.conflict or {}).get("requirement") or {}).get("type") != "assert-table-uuid":
+            raise
+        raise SourceFailed(
+            f"{identifier} is another table since this began, and gets none of the files: "
+            f"the same command again appends all of them to it"
+        ) from refused
 
-    Args:
-        catalog: where.
-        identifier: its name; a table that is there is appended to.
-        folder: the files.
-        location: where new files of the table go; the server chooses one unless given.
-        listener: called with the number of files after each request.
 
-    Raises:
-        CallFailed: the server refuses: its message names the file.
-    """
+def _made_table(
+    catalog: RemoteCatalog, identifier: TableIdentifier, folder: ParquetFolder, location: str | None
+) -> TableAnswer:
+    """Make a table for files, with its namespace, and return it; or one that was made meanwhile."""
     if not catalog.namespaces.exists(identifier.namespace):
         catalog.namespaces.create(identifier.namespace)
     fields = [
@@ -244,7 +264,7 @@ def make_table(
         if column.name == name
     ]
     try:
-        catalog.tables.create(
+        return catalog.tables.create(
             identifier,
             folder.schema.to_object(),
             partition_spec={"spec-id": 0, "fields": fields},
@@ -254,17 +274,13 @@ def make_table(
     except CatalogRefused as refused:
         if refused.status != 409:
             raise
-    for batch in _batches(folder.files):
-        catalog.appends.append(identifier, batch, partition_from_path=bool(folder.partitions))
-        listener(len(batch))
+        return catalog.tables.load(identifier, "refs")
 
 
 def _new_files(
     catalog: RemoteCatalog, identifier: TableIdentifier, found: Mapping[str, int]
 ) -> tuple[list[str], AppendedFolder]:
     """Return the files that the table never had, and which others are left out."""
-    if not catalog.tables.exists(identifier):
-        return list(found), AppendedFolder()
     there = set(_live_files(catalog, identifier))
     missing = [path for path in found if loose_place_of(path) not in there]
     former = former_files(catalog, identifier) if missing else FormerFiles()
