@@ -27,6 +27,8 @@ def run_migrations(connection: Connection) -> None:
         # SQLite changes a table by copying it.
         render_as_batch=connection.dialect.name == "sqlite",
     )
+    # Only now is it certain: another one may have migrated it while this one waited.
+    context.config.attributes["found"] = context.get_context().get_current_revision()
     context.run_migrations()
 
 

@@ -159,7 +159,7 @@ def test_servers_that_start_together_migrate_once(urls: list[str]) -> None:
 
     outcomes = run_together([partial(migrate, each) for each in servers])
 
-    assert outcomes == [None] * 4
+    assert sorted(map(str, outcomes)) == [known_revision()] * 3 + ["None"], "one of them found nothing"
     check_revision(servers[0])
     for each in servers:
         each.close()

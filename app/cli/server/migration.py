@@ -29,12 +29,8 @@ def run_migration(
     url = settings.database_url.get_secret_value()
     prepare_file(url)
     with naming_database(url), closing(Database.open(url, pool_size=1)) as database:
-        before = found_revision(database)
-        _check_direction(before, revision, is_down=is_down)
-        if is_down:
-            downgrade(database, revision)
-        else:
-            migrate(database, revision)
+        _check_direction(found_revision(database), revision, is_down=is_down)
+        before = (downgrade if is_down else migrate)(database, revision)
         after = found_revision(database)
     shown = mask_url_password(url)
     if as_json:

@@ -19,34 +19,37 @@ from app.errors import DatabaseBehind
 _alembic_is_free = Lock()
 
 
-def migrate(database: Database, revision: str = "head") -> None:
-    """Bring the database up to a revision; all of it happens or nothing does.
+def migrate(database: Database, revision: str = "head") -> str | None:
+    """Bring the database up to a revision, and return the one before; all of it happens or nothing does.
 
     Raises:
         DatabaseBehind: this build does not know the revision, or the one that the database is at.
         DatabaseUnavailable: nothing was changed.
         CommitStateUnknown: the reply to COMMIT was lost; running it again is safe.
     """
-    _run(database, command.upgrade, revision)
+    return _run(database, command.upgrade, revision)
 
 
-def downgrade(database: Database, revision: str) -> None:
+def downgrade(database: Database, revision: str) -> str | None:
     """Bring the database back to an older revision, or to "base"; raises like `migrate`."""
-    _run(database, command.downgrade, revision)
+    return _run(database, command.downgrade, revision)
 
 
-def _run(database: Database, run: Callable[[Config, str], None], revision: str) -> None:
+def _run(database: Database, run: Callable[[Config, str], None], revision: str) -> str | None:
     check_known_revision(database)
     try:
         with _alembic_is_free:
-            database.write(lambda connection: _run_on(connection, run, revision))
+            return database.write(lambda connection: _run_on(connection, run, revision))
     except CommandError as error:
         raise DatabaseBehind(f"Cannot migrate to revision {revision}: {error}") from error
 
 
-def _run_on(connection: Connection, run: Callable[[Config, str], None], revision: str) -> None:
+def _run_on(connection: Connection, run: Callable[[Config, str], None], revision: str) -> str | None:
+    config = _config(connection)
     with unhurried(connection):
-        run(_config(connection), revision)
+        run(config, revision)
+    found: str | None = config.attributes["found"]
+    return found
 
 
 def _config(connection: Connection | None = None) -> Config:
