@@ -15,6 +15,10 @@ MIGRATION_LOCK = 0x1CE703E2
 
 def run_migrations(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
+        # From Postgres 17 on; first, as it counts already.
+        connection.exec_driver_sql(
+            "SELECT set_config(name, '0', true) FROM pg_settings WHERE name = 'transaction_timeout'"
+        )
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,11 @@ from app.errors import DatabaseBehind, DatabaseUnavailable
 from tests.contract.database.every_call import fill
 from tests.contract.database.races import run_together
 from tests.contract.database.stores import Stores
+from tests.e2e.patience import wait_until
 from tests.servers.postgres import PostgresServer
 
+MIGRATION_LOCK = 0x1CE703E2
+"""As in `migrations/env.py`."""
 STRUCTURE = {
     "sqlite": ["SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"],
     "postgresql": [
@@ -163,6 +168,29 @@ def test_servers_that_start_together_migrate_once(urls: list[str]) -> None:
     check_revision(servers[0])
     for each in servers:
         each.close()
+
+
+@pytest.mark.postgres
+def test_a_migration_takes_longer_than_the_roles_transactions_may(postgres_server: PostgresServer) -> None:
+    """Another migration holds it up until its time would be over."""
+    url = postgres_server.url(postgres_server.create_database())
+    hurried = Database.open(f"{url}&options=-c%20transaction_timeout%3D3s")
+    waits = text(
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event = 'advisory' AND now() - xact_start > '4s'"
+    )
+    with ThreadPoolExecutor(1) as thread, closing(Database.open(url)) as other, closing(hurried):
+
+        def hold(connection: Connection) -> Future[str | None]:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK})
+            migrating = thread.submit(migrate, hurried)
+            wait_until(
+                lambda: migrating.done() or other.read(lambda reading: reading.scalars(waits).one()) == 1
+            )
+            return migrating
+
+        assert other.write(hold).result() is None
+        check_revision(hurried)
 
 
 def test_a_migration_that_fails_changes_nothing(database: Database) -> None:

@@ -19,12 +19,14 @@ _DEADLOCK, _SERIALIZATION_FAILURE = "40P01", "40001"
 _READ_ONLY, _LOCK_NOT_FREE, _STOOD_STILL = "25006", "55P03", "25P03"
 _BROKEN_CONSTRAINT = "23"
 _CONNECTION_ERRORS = ("08", "57P")
-_MISSING_SCHEMA_OBJECT = {"42P01", "42703", "3F000"}
+_MISSING_SCHEMA_OBJECT = {"42P01", "42703"}
+_NO_SCHEMA = "3F000"
 _MISSING_SQLITE_OBJECT = ("no such table", "no such column", "has no column named")
 
 _POSTGRES_REASONS = {
     "25006": "it only reads (a standby, or a former primary)",
     "25P03": "this server stood still in the middle of a transaction",
+    "25P04": "a transaction took longer than the role's transaction_timeout",
     "53100": "its disk is full",
     "53300": "it has no connection left",
     "55P03": "another transaction held the row for too long",
@@ -84,6 +86,11 @@ def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind | Invali
     if _lacks_schema(error):
         return DatabaseBehind(
             "The database lacks a table or column that this build needs; run `icetower migrate`"
+        )
+    if error_code(error) == _NO_SCHEMA:
+        return DatabaseBehind(
+            "The database has no schema to work in: none that the role's search_path names is there; make one with "
+            "CREATE SCHEMA, or name another one with ALTER ROLE ... SET search_path"
         )
     kind = LockNotFree if error_code(error) == _LOCK_NOT_FREE else DatabaseUnavailable
     return kind(f"The database does not answer as it should: {reason(error)}")

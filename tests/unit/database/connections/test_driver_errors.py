@@ -94,6 +94,14 @@ def test_missing_tables_and_columns_mean_that_the_database_is_behind(error: Exce
     assert type(our_error(wrapped(error))) is DatabaseBehind
 
 
+def test_a_search_path_that_leads_nowhere_is_named_and_no_migration_is_asked_for() -> None:
+    """Tables that could not be made are no older revision: a migration would fail in the same way."""
+    said = str(our_error(wrapped(postgres_error("3F000"))))
+
+    assert "search_path" in said
+    assert "migrate" not in said
+
+
 @pytest.mark.parametrize(
     "error",
     [
