@@ -201,27 +201,35 @@ def rename(catalog: Catalog, kind: Kind[M], source: TableIdentifier, destination
         NoSuchNamespace: the new namespace is not there.
         TableExists, ViewExists: the new name is taken.
         Protected: it is protected.
+        PointerMoved: it kept changing.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit(f"rename_{kind}", source, destination)
     check_identifier(destination)
-    find_and_read(
-        lambda: catalog.load(kind, source),
-        lambda pointer: check_unprotected(catalog, kind, pointer, "rename"),
-    )
-    try:
-        renamed = catalog.pointers.rename(
-            catalog.warehouse.id,
-            kind.of_pointer,
-            source,
-            destination,
-            catalog.author(),
-            catalog.caller.claim,
+    attempts = catalog.rules.commit_attempts
+    for _ in range(attempts):
+        pointer, _ = find_and_read(
+            lambda: catalog.load(kind, source),
+            lambda found: check_unprotected(catalog, kind, found, "rename"),
         )
-    except NameTaken as taken:
-        raise taken_for_rename(taken.kind, source, destination) from taken
-    if renamed is None:
-        raise kind.no_such(source)
+        try:
+            renamed = catalog.pointers.rename(
+                catalog.warehouse.id,
+                kind.of_pointer,
+                source,
+                destination,
+                catalog.author(),
+                catalog.caller.claim,
+                expected=pointer,
+            )
+        except NameTaken as taken:
+            raise taken_for_rename(taken.kind, source, destination) from taken
+        except PointerChanged:
+            continue
+        if renamed is None:
+            raise kind.no_such(source)
+        return
+    raise PointerMoved(source, attempts)
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,8 @@ class PointerStore(ShownPointers, Protocol):
         destination: TableIdentifier,
         author: Author,
         claim: IdempotencyClaim | None = None,
+        *,
+        expected: Pointer | None = None,
     ) -> Pointer | None:
         """Give a pointer another name and return it; None if no pointer has the old name."""
 

@@ -333,6 +333,8 @@ class FolderPointers:
         destination: TableIdentifier,
         author: Author,  # noqa: ARG002 - nothing is changed
         claim: IdempotencyClaim | None = None,  # noqa: ARG002 - nothing is changed
+        *,
+        expected: Pointer | None = None,  # noqa: ARG002 - nothing is changed
     ) -> Pointer | None:
         """Refuse: the name is the folder, and every file of the table is named with it."""
         if kind is PointerKind.VIEW or self.find(warehouse_id, source) is None:

@@ -59,7 +59,7 @@ class PutOutcome(Enum):
 
 
 class PointerChanged(IcetowerError):
-    """A pointer to be dropped is not the one that was seen; nothing was changed."""
+    """A pointer to be dropped or renamed is not the one that was seen; nothing was changed."""
 
     def __init__(self, identifier: TableIdentifier) -> None:
         super().__init__(f"{identifier} changed in the meantime")
@@ -331,10 +331,16 @@ class Pointers:
         destination: TableIdentifier,
         author: Author,
         claim: IdempotencyClaim | None = None,
+        *,
+        expected: Pointer | None = None,
     ) -> Pointer | None:
         """Give a pointer another name and return it; None if no pointer has the old name.
 
+        Args:
+            expected: rename the pointer only if it is still this one, at this location.
+
         Raises:
+            PointerChanged: it is not the expected one.
             NoSuchNamespace: the destination's namespace does not exist.
             NameTaken: the destination's name is taken.
             IdempotencyKeyTaken: the claim's request was answered before.
@@ -342,7 +348,10 @@ class Pointers:
 
         def rename_in_transaction(connection: Connection) -> Pointer:
             insert_claim(connection, claim)
-            return rename(connection, warehouse_id, kind, source, destination, author)
+            renamed = rename(connection, warehouse_id, kind, source, destination, author)
+            if expected is not None and not _are_same(renamed, expected):
+                raise PointerChanged(source)
+            return renamed
 
         try:
             return self._database.write(rename_in_transaction)

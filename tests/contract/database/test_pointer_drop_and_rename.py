@@ -109,6 +109,20 @@ def test_renamed_pointer_keeps_all_but_its_name(stores: Stores, destination: str
     assert stores.idempotency_keys.find("alice", "key-1", NOW_MS) is not None
 
 
+def test_rename_refuses_a_pointer_that_moved_since(stores: Stores) -> None:
+    """What was read of it, such as that it is not protected, need not hold any more."""
+    stores.add_namespace("a")
+    seen = stores.add("a.t")
+    stores.advance(seen, "1.json")
+
+    with pytest.raises(PointerChanged):
+        stores.pointers.rename(stores.id, TABLE, name("a.t"), name("a.u"), AUTHOR, claim(), expected=seen)
+
+    assert stores.there("a.t").metadata_location == "1.json"
+    assert stores.pointers.find(stores.id, name("a.u")) is None
+    assert stores.idempotency_keys.find("alice", "key-1", NOW_MS) is None
+
+
 def test_rename_to_the_same_name_changes_nothing(stores: Stores) -> None:
     stores.add_namespace("a")
     there = stores.add("a.t")

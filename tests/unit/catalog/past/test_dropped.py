@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,8 @@ from app.catalog.context.listings import Page
 from app.catalog.namespaces import create_namespace, drop_namespace, update_namespace_properties
 from app.catalog.past.dropped import NewName, Wanted, list_dropped, purge_dropped, undrop
 from app.catalog.warehouses import drop_warehouse, load_configuration
+from app.database.pointers.pointer import Pointer
+from app.database.pointers.pointers import Pointers
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
@@ -238,6 +242,37 @@ def test_protected_table_is_not_dropped_purged_renamed_or_replaced(catalog: Cata
 
     commit_to(catalog, SetProperties(updates={"icetower.protected": "false"}))
     named.drop(catalog, TABLES, DEPARTURES)
+
+
+class _Beaten(Pointers):
+    """Pointers of which one is moved by somebody else just before it is renamed."""
+
+    def __init__(self, pointers: Pointers, rival: Callable[[], object]) -> None:
+        super().__init__(pointers._database)
+        self._rivals = [rival]
+
+    def rename(self, *arguments: Any, **options: Any) -> Pointer | None:
+        if self._rivals:
+            self._rivals.pop()()
+        return super().rename(*arguments, **options)
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_table_that_is_protected_while_it_is_renamed_keeps_its_name(catalog: Catalog, value: str) -> None:
+    table_in(catalog)
+    elsewhere = TableIdentifier(FLIGHTS, "elsewhere")
+    change = SetProperties(updates={"icetower.protected": value})
+    pointers = _Beaten(catalog.server.pointers, lambda: commit_to(catalog, change))
+    beaten = with_server(catalog, pointers=pointers)
+
+    if value == "true":
+        with pytest.raises(Protected):
+            named.rename(beaten, TABLES, DEPARTURES, elsewhere)
+    else:
+        named.rename(beaten, TABLES, DEPARTURES, elsewhere)
+
+    kept = load_table(catalog, DEPARTURES if value == "true" else elsewhere)
+    assert kept.metadata.properties["icetower.protected"] == value
 
 
 def test_nearest_place_decides_what_is_protected(catalog: Catalog) -> None:
