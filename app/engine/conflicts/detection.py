@@ -49,6 +49,7 @@ def detect_conflicts(
         NoSuchSnapshot: the snapshot to be picked is not there.
         NoSuchRef: the branch to pick onto is not there.
     """
+    _check_filters(metadata, operation)
     head = metadata.snapshot_refs.get(ref)
     head_id = head.snapshot_id if head else None
     concurrent = Concurrent(metadata, source, head_id, base_snapshot_id)
@@ -67,6 +68,16 @@ def detect_conflicts(
         reason=reason,
         partitions=PartitionValues(metadata),
     )
+
+
+def _check_filters(metadata: TableMetadata, operation: ops.Operation) -> None:
+    """Check filters also where nothing is searched by them: whether they fit is no matter of what others did."""
+    if isinstance(operation, ops.Delete | ops.Overwrite | ops.RowDelta):
+        read = None if isinstance(operation, ops.Delete) else operation.conflict_filter
+        replaced = None if isinstance(operation, ops.RowDelta) else operation.row_filter
+        for given in (read, replaced):
+            if given is not None:
+                RowFilter.of(given, metadata.current_schema, case_sensitive=operation.case_sensitive)
 
 
 def _without_repetitions(conflicts: tuple[Conflict, ...]) -> tuple[Conflict, ...]:

@@ -12,6 +12,7 @@ from app.engine.conflicts.operations import (
     CherryPickOperation,
     Delete,
     Operation,
+    Overwrite,
     PropertyChange,
     ReplacePartitions,
     RewriteFiles,
@@ -41,6 +42,7 @@ from tests.unit.engine.conflicts.detection.questions import (
     removing,
 )
 
+NONSENSE = predicate(Ask.EQ, "colour", "red")
 ALL_KINDS: list[Operation] = [
     Append(),
     Delete(KIND_A, removing(OLD), checks_existence=True),
@@ -160,6 +162,26 @@ def test_filter_that_does_not_fit(branch: Branch) -> None:
     with pytest.raises(InvalidFilter):
         ask(branch, branch.head, Delete(predicate(Ask.EQ, "KIND", "a")))
     assert kinds(ask(branch, branch.head, Delete(predicate(Ask.EQ, "KIND", "a"), case_sensitive=False))) == []
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        Overwrite(conflict_filter=NONSENSE),
+        Overwrite(row_filter=NONSENSE),
+        Delete(NONSENSE),
+        RowDelta(NONSENSE),
+    ],
+)
+@pytest.mark.parametrize("ref", ["main", "not-there-yet"])
+def test_filter_that_does_not_fit_is_refused_where_nothing_has_happened(
+    branch: Branch, operation: Operation, ref: str
+) -> None:
+    """It would be refused as soon as something had."""
+    base = branch.head if ref == "main" else None
+
+    with pytest.raises(InvalidFilter):
+        detect_conflicts(branch.metadata, branch, ref, base, operation)
 
 
 def test_enough_conflicts_are_enough(branch: Branch) -> None:
