@@ -88,6 +88,9 @@ class FolderSource:
         folder = self._found(entry.identifier).get(entry.identifier)
         return None if folder is None else folder.location(self._newest(folder))
 
+    def find_uuid(self, entry: Entry) -> str | None:  # noqa: ARG002 - metadata files are read by the target
+        return None
+
     def identity(self, entry: Entry, location: str) -> str | None:  # noqa: ARG002 - there are no entries
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.client.http.failures import CallFailed
@@ -59,7 +59,7 @@ class Mover:
         if earlier is not None and self._is_true_still(earlier, location, line.target):
             return earlier.but(state=MoveState.KEPT, reason=None)
         line = self._located(line, location)
-        seen = self._target.inspect(line.target, entry.kind, line.location or location)
+        seen = self._inspected(line, location)
         line = line.but(uuid=seen.uuid, facts=_worth_noting(seen), gc_was_off=self._gc_was_off(seen, earlier))
         line, replaces = self._judged(line, seen, earlier)
         if line.state is MoveState.REFUSED:
@@ -67,6 +67,14 @@ class Mover:
         if self._terms.dry_run:
             return line.but(state=MoveState.WOULD_MOVE)
         return self._carry_out(line, replaces)
+
+    def _inspected(self, line: MoveLine, location: str) -> Inspection:
+        """Return what the target says of a metadata file; where it reads none, the source says the uuid."""
+        seen = self._target.inspect(line.target, line.entry.kind, line.location or location)
+        if seen.facts or seen.present is None:
+            return seen
+        uuid = self._source.find_uuid(line.entry)
+        return replace(seen, facts={"uuid": uuid}) if uuid else seen
 
     def _located(self, line: MoveLine, location: str) -> MoveLine:
         return line.but(source_location=location, location=self._terms.paths.apply(location))
@@ -139,18 +147,23 @@ class Mover:
                 return True  # The source may have another table of that name by now.
             # Of another uuid it is another table, which the source has let go: it may be here alone.
             if is_where_it_was and not (seen.uuid and present.uuid):
-                return not self._was_dropped_there(earlier)
+                return present.location in self._earlier_locations(seen) or (
+                    not seen.facts and not self._may_have_dropped_it(earlier)
+                )
         return seen.uuid is None and self._target.has_been_at(
             line.target, line.entry.kind, line.location or ""
         )
 
-    def _was_dropped_there(self, earlier: MoveLine) -> bool:
-        """Say whether an earlier run dropped an entry at the source.
+    def _may_have_dropped_it(self, earlier: MoveLine) -> bool:
+        """Say whether an earlier run may have dropped an entry at the source, perhaps just before it was killed.
 
-        What has its name there now is another one.
+        What has its name there now would be another one.
         """
-        is_done = earlier.state in {MoveState.DONE, MoveState.KEPT} and earlier.mode == Mode.ADOPT
-        return is_done and self._source.has_entries
+        return earlier.mode == Mode.ADOPT and self._source.has_entries
+
+    def _earlier_locations(self, seen: Inspection) -> set[str]:
+        """Return the metadata files that came before one, as the target has them."""
+        return {self._terms.paths.apply(location) for location in seen.earlier_locations}
 
     def _replaces(self, line: MoveLine, seen: Inspection, earlier: MoveLine | None) -> _Replaces:
         """Return what has to be done about what is registered already."""
@@ -159,7 +172,7 @@ class Mover:
         is_wanted_so = present.is_read_only == (self._terms.mode is Mode.LOOK_ON)
         if present.location == line.location:
             return _Replaces(present.location, is_done=is_wanted_so)
-        known = {self._terms.paths.apply(location) for location in seen.earlier_locations}
+        known = self._earlier_locations(seen)
         if earlier is not None and earlier.location is not None:
             known.add(earlier.location)
             if earlier.settled_location is not None and earlier.location != line.location:
@@ -238,7 +251,7 @@ class Mover:
             SourceFailed: something speaks against it.
         """
         assert line.location is not None
-        seen = self._target.inspect(line.target, line.entry.kind, line.location)
+        seen = self._inspected(line, line.location)
         judged, _ = self._judged(line.but(uuid=seen.uuid), seen, self._report.earlier.get(line.entry))
         if judged.state is MoveState.REFUSED:
             raise SourceFailed(f"the source has moved on to {line.location}: {judged.reason}")

@@ -71,6 +71,10 @@ class RestSource:
             )
         return found.metadata_location
 
+    def find_uuid(self, entry: Entry) -> str | None:
+        found = self._find(entry)
+        return None if found is None else found.metadata.get(f"{entry.kind}-uuid")
+
     def identity(self, entry: Entry, location: str) -> str | None:
         if CHECK_ENDPOINT not in (self._catalog.config.endpoints or []):
             return None

@@ -74,6 +74,10 @@ class Source(Protocol):
         """Return where the metadata file of an entry is now; None if the entry is not there."""
         ...
 
+    def find_uuid(self, entry: Entry) -> str | None:
+        """Return the uuid of a table or view; None where the source does not say it."""
+        ...
+
     def identity(self, entry: Entry, location: str) -> str | None:
         """Return an id that no other entry of any catalog has; None where it is unknown."""
         ...

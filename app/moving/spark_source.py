@@ -102,6 +102,9 @@ class SparkSource:
         newest = max(enumerate(found), key=lambda item: (item[1][0], item[1][1] or 0, item[0]), default=None)
         return None if newest is None else str(newest[1][2])
 
+    def find_uuid(self, entry: Entry) -> str | None:  # noqa: ARG002 - no SQL says it
+        return None
+
     def identity(self, entry: Entry, location: str) -> str | None:  # noqa: ARG002 - it does not say
         return None
 

@@ -94,6 +94,9 @@ class SqlSource:
             raise SourceFailed(f"The row of {entry.identifier} names no metadata file")
         return str(found[0])
 
+    def find_uuid(self, entry: Entry) -> str | None:  # noqa: ARG002 - it is in metadata files, which the target reads
+        return None
+
     def identity(self, entry: Entry, location: str) -> str | None:  # noqa: ARG002 - it does not say
         return None
 

@@ -156,15 +156,16 @@ def make_anew(uri: str, name: TableIdentifier) -> None:
     [(Mode.ADOPT, "dropped"), (Mode.ADOPT, "registered"), (Mode.KEEP, "registered")],
     ids=str,
 )
+@pytest.mark.parametrize("is_foreign", [False, True], ids=["icetower", "another server"])
 def test_another_table_of_the_name_never_takes_the_place_of_one_that_was_moved(
-    homes: Homes, tmp_path: Path, mode: Mode, step: str
+    homes: Homes, tmp_path: Path, mode: Mode, step: str, *, is_foreign: bool
 ) -> None:
     """What was adopted is in no other catalog: to register another one over it would lose it."""
     report = tmp_path / "report.ndjson"
     import_until_killed(homes.old, homes.new, report, mode, step, 1)
     make_anew(homes.old, TABLES[0])
 
-    moves = Moves(homes.new, report)
+    moves = Moves(homes.new, report, is_foreign)
     with RemoteCatalog(homes.old) as theirs:
         moves.run(RestSource(theirs, homes.old), Terms(mode))
 

@@ -16,6 +16,7 @@ from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.moving.reports import MoveState
 from app.moving.sources import Entry, SourceFailed
+from app.moving.terms import Mode, Terms
 from tests.builders.moves import Moves
 from tests.servers.guarded import CLIENT_ID, SECRET, guarded
 from tests.unit.cli.conftest import SCHEMA, Icetower
@@ -253,6 +254,9 @@ class _Lying:
     def find_location(self, entry: Entry) -> str | None:
         return self._locations.pop(0) if len(self._locations) > 1 else self._locations[0]
 
+    def find_uuid(self, entry: Entry) -> str | None:
+        return None
+
     def identity(self, entry: Entry, location: str) -> str | None:
         return None
 
@@ -302,6 +306,37 @@ def test_table_that_the_source_does_not_let_go_is_said_to_be_in_both(
     assert f"it is protected. {name} is registered by now" in (moves.lines[str(name)].reason or "")
 
     assert moves.run(_Lying(Entry(name), location)) == {str(name): MoveState.DONE}
+
+
+@pytest.mark.parametrize("is_successor", [False, True])
+def test_table_without_a_uuid_is_followed_by_its_log_alone(
+    orders: str,
+    namespace: str,
+    catalog: RemoteCatalog,
+    server_url: str,
+    tmp_path: Path,
+    *,
+    is_successor: bool,
+) -> None:
+    """One that has the name at the source by now may be another table, and the first one may be here alone."""
+    first = Path(orders.removeprefix("file://"))
+    document = json.loads(first.read_bytes())
+    del document["table-uuid"], document["last-sequence-number"]
+    document |= {"format-version": 1, "schema": document["schemas"][0], "partition-spec": []}
+    paths = [first.with_name(f"0000{number}-old.metadata.json") for number in (7, 8)]
+    log = [{"timestamp-ms": document["last-updated-ms"], "metadata-file": f"file://{paths[0]}"}]
+    paths[0].write_text(json.dumps(document))
+    paths[1].write_text(json.dumps(document | {"metadata-log": log if is_successor else []}))
+    name = TableIdentifier(Namespace((namespace,)), "nameless")
+    moves = Moves(server_url, tmp_path / "report")
+
+    assert moves.run(_Lying(Entry(name), f"file://{paths[0]}"), Terms(Mode.KEEP)) == {
+        str(name): MoveState.DONE
+    }
+    again = moves.run(_Lying(Entry(name), f"file://{paths[1]}"), Terms(Mode.KEEP))
+
+    assert again == {str(name): MoveState.DONE if is_successor else MoveState.REFUSED}
+    assert catalog.tables.load(name).metadata_location == f"file://{paths[is_successor]}"
 
 
 def test_report_that_cannot_be_written_is_said_in_one_line(
