@@ -352,7 +352,7 @@ def refusals_explained(catalog: Catalog, base: Base[M], intention: Intention[M, 
     try:
         with readable_or_refused(base.identifier):
             yield
-    except (CommitFailed, BadRequest, NoSuchTable) as error:
+    except (AlreadyExists, CommitFailed, BadRequest, NoSuchTable) as error:
         explain_refusal(catalog, base, intention, error)
         raise
 

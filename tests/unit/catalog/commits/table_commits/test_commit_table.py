@@ -281,6 +281,23 @@ def test_commit_with_assert_create_on_a_taken_name_says_what_has_it(catalog: Cat
         commit_table(catalog, ARRIVALS, [AssertCreate()], creation_updates())
 
 
+def test_creation_sent_again_after_a_view_took_the_name_is_not_refused(catalog: Catalog) -> None:
+    """On a refusal the client would delete manifests that the table has under its new name."""
+    namespace_in(catalog)
+    made = commit_table(catalog, DEPARTURES, [AssertCreate()], creation_updates())
+    appended = append(snapshot_on(made.metadata))
+    updates = [*creation_updates(), *appended]
+    commit_table(catalog, DEPARTURES, [], appended)
+    named.rename(catalog, TABLES, DEPARTURES, ARRIVALS)
+    view_in(catalog)
+
+    for asked in (commit_table, dry_run_commit):
+        with pytest.raises(CommitStateUnknown, match="has landed before"):
+            asked(catalog, DEPARTURES, [AssertCreate()], updates)
+    with pytest.raises(ViewExists):
+        commit_table(catalog, DEPARTURES, [AssertCreate()], creation_updates())
+
+
 def test_commit_with_assert_create_needs_the_namespace_and_leaves_no_file(catalog: Catalog) -> None:
     with pytest.raises(NoSuchNamespace, match="Namespace does not exist: flights"):
         commit_table(catalog, DEPARTURES, [AssertCreate()], creation_updates())
