@@ -42,6 +42,7 @@ from app.errors import (
     CommitStateUnknown,
     IcetowerError,
     NoSuchTable,
+    NotAllowed,
     NotFound,
 )
 from app.fileio.locations import folder_name
@@ -352,7 +353,7 @@ def refusals_explained(catalog: Catalog, base: Base[M], intention: Intention[M, 
     try:
         with readable_or_refused(base.identifier):
             yield
-    except (AlreadyExists, CommitFailed, BadRequest, NoSuchTable) as error:
+    except (AlreadyExists, CommitFailed, BadRequest, NoSuchTable, NotAllowed) as error:
         explain_refusal(catalog, base, intention, error)
         raise
 
@@ -383,15 +384,28 @@ def apply(
         NotAllowed: the table or view belongs to another catalog.
         CommitStateUnknown: it may have landed earlier.
     """
-    if intention.needs_writable:
-        base.check_writable()
     with refusals_explained(catalog, base, intention):
+        if intention.needs_writable:
+            try:
+                base.check_writable()
+            except NotAllowed:
+                # It may have landed before the table became another catalog's, where its files are used now.
+                if _has_been_done(intention, base):
+                    return None
+                raise
         planned = intention.apply(catalog, base, files) if intention.require(base) else None
     if planned is not None:
         if base.seen is None and intention.meant_for is not None:
             check_not_under_another_name(catalog, base.identifier, intention.meant_for, intention.updates)
         check_never_landed(catalog, base, intention.updates, is_refused=False)
     return planned
+
+
+def _has_been_done(intention: Intention[M, D], base: Base[M]) -> bool:
+    try:
+        return not intention.require(base)
+    except (AlreadyExists, BadRequest, CommitFailed, NotFound):
+        return False
 
 
 def after(base: Base[M], planned: Planned[M, D] | None) -> Base[M]:

@@ -28,6 +28,7 @@ from app.engine.change.updates import (
 from app.engine.model.ids import Location, TableUuid
 from app.errors import (
     CommitStateUnknown,
+    NotAllowed,
     RequirementFailed,
 )
 from tests.builders.commits import commit_table
@@ -54,6 +55,30 @@ def test_repeated_commit_of_a_snapshot_is_answered_with_the_table_as_it_is(catal
     again = commit_table(catalog, DEPARTURES, requirements, updates)
 
     assert again.location == first.location
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_repeated_commit_to_a_table_that_is_only_looked_at_by_now_is_not_refused(
+    catalog: Catalog, *, is_gone: bool
+) -> None:
+    """On a refusal the client would delete files that the table uses in the catalog that it was moved to."""
+    created = append_to(catalog, table_in(catalog))
+    updates, rival = (append(snapshot_on(created.metadata)) for _ in range(2))
+    now = commit_table(catalog, DEPARTURES, [], updates)
+    if is_gone:
+        landed = head(now).snapshot_id
+        append_to(catalog, now)
+        now = commit_table(catalog, DEPARTURES, [], [RemoveSnapshots(snapshot_ids=(landed,))])
+    assert now.location is not None
+    named.register(catalog, TABLES, DEPARTURES, now.location, overwrite=True, read_only=True)
+
+    if is_gone:
+        with pytest.raises(CommitStateUnknown):
+            commit_table(catalog, DEPARTURES, [], updates)
+    else:
+        assert commit_table(catalog, DEPARTURES, [], updates).location == now.location
+    with pytest.raises(NotAllowed):
+        commit_table(catalog, DEPARTURES, [], rival)
 
 
 def test_repeated_commit_is_one_also_when_others_came_after_it_or_main_was_moved_back(
