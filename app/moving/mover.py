@@ -69,7 +69,10 @@ class Mover:
         return self._carry_out(line, replaces)
 
     def _inspected(self, line: MoveLine, location: str) -> Inspection:
-        """Return what the target says of a metadata file; where it reads none, the source says the uuid."""
+        """Return what the target says of a metadata file.
+
+        Where it reads none, the source says the uuid.
+        """
         seen = self._target.inspect(line.target, line.entry.kind, line.location or location)
         if seen.facts or seen.present is None:
             return seen
@@ -155,9 +158,9 @@ class Mover:
         )
 
     def _may_have_dropped_it(self, earlier: MoveLine) -> bool:
-        """Say whether an earlier run may have dropped an entry at the source, perhaps just before it was killed.
+        """Say whether an earlier run may have dropped an entry at the source.
 
-        What has its name there now would be another one.
+        Perhaps just before it was killed. What has its name there now would be another one.
         """
         return earlier.mode == Mode.ADOPT and self._source.has_entries
 

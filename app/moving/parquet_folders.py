@@ -226,7 +226,7 @@ def append_new_files(
 
 
 def _is_same(table: TableAnswer) -> list[JsonObject]:
-    """Return the requirement that a name has this very table; those of version 1 may have no uuid."""
+    """Return the requirement that it is this very table; those of version 1 may have no uuid."""
     uuid = table.metadata.get("table-uuid")
     return [{"type": "assert-table-uuid", "uuid": uuid}] if uuid else []
 
@@ -254,7 +254,7 @@ def _append(
 def _made_table(
     catalog: RemoteCatalog, identifier: TableIdentifier, folder: ParquetFolder, location: str | None
 ) -> TableAnswer:
-    """Make a table for files, with its namespace, and return it; or one that was made meanwhile."""
+    """Make a table for files, with its namespace; return it, or one that was made meanwhile."""
     if not catalog.namespaces.exists(identifier.namespace):
         catalog.namespaces.create(identifier.namespace)
     fields = [

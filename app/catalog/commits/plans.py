@@ -318,7 +318,7 @@ class Names(Generic[M, D]):
 
 
 def part_has_landed(identifier: TableIdentifier, refusal: IcetowerError) -> CommitStateUnknown:
-    """Return what a transaction is answered with that is refused, and of which a part has landed."""
+    """Return the answer to a transaction that is refused, and of which a part has landed."""
     return CommitStateUnknown(
         f"A part of this transaction has landed before, the one of {identifier}, and the others may have, too: "
         f"{refusal}. Nothing was changed or deleted"

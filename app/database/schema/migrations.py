@@ -20,7 +20,7 @@ _alembic_is_free = Lock()
 
 
 def migrate(database: Database, revision: str = "head") -> str | None:
-    """Bring the database up to a revision, and return the one before; all of it happens or nothing does.
+    """Bring the database up to a revision and return the one before: all of it or nothing.
 
     Raises:
         DatabaseBehind: this build does not know the revision, or the one that the database is at.

@@ -71,7 +71,10 @@ def detect_conflicts(
 
 
 def _check_filters(metadata: TableMetadata, operation: ops.Operation) -> None:
-    """Check filters also where nothing is searched by them: whether they fit is no matter of what others did."""
+    """Check filters also where nothing is searched by them.
+
+    Whether they fit is no matter of what others did.
+    """
     if isinstance(operation, ops.Delete | ops.Overwrite | ops.RowDelta):
         read = None if isinstance(operation, ops.Delete) else operation.conflict_filter
         replaced = None if isinstance(operation, ops.RowDelta) else operation.row_filter

@@ -20,12 +20,24 @@ from app.engine.model.document import MAX_LONG
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidDataFile
 from app.fileio.schemes import files_for
-from app.moving.parquet_folders import AppendedFolder, append_new_files, listed_files, look_at, make_table
+from app.moving.parquet_folders import (
+    AppendedFolder,
+    ParquetFolder,
+    append_new_files,
+    listed_files,
+    look_at,
+)
 from app.moving.sources import SourceFailed
 from tests.servers.icetower import icetower_process
 
 EVENTS = TableIdentifier(Namespace(("raw",)), "events")
 FILES = files_for({})
+
+
+def make_table(catalog: RemoteCatalog, folder: ParquetFolder, location: str | None = None) -> None:
+    append_new_files(
+        catalog, EVENTS, dict.fromkeys(folder.files, 0), lambda _paths: folder, location=location
+    )
 
 
 @pytest.fixture
@@ -95,7 +107,7 @@ def test_files_with_different_columns_share_the_widest_types(lake: Path, uri: st
     found = look_at([*listed_files(f"file://{lake}/raw", FILES)], FILES)
 
     with RemoteCatalog(uri) as catalog:
-        make_table(catalog, EVENTS, found)
+        make_table(catalog, found)
 
     rows = RestCatalog("here", uri=uri).load_table("raw.events").scan().to_arrow().to_pylist()
     assert sorted(rows, key=lambda row: row["id"]) == [
@@ -138,7 +150,7 @@ def test_files_outside_the_warehouse_are_refused(tmp_path: Path, uri: str) -> No
     found = look_at([*listed_files(f"file://{tmp_path}/elsewhere", FILES)], FILES)
 
     with RemoteCatalog(uri) as catalog, pytest.raises(CatalogRefused, match="outside warehouse"):
-        make_table(catalog, EVENTS, found)
+        make_table(catalog, found)
 
 
 def test_folder_of_nanoseconds_becomes_a_table_of_version_3(lake: Path, uri: str) -> None:
@@ -147,7 +159,7 @@ def test_folder_of_nanoseconds_becomes_a_table_of_version_3(lake: Path, uri: str
     assert found.properties == {"format-version": "3"}
 
     with RemoteCatalog(uri) as catalog:
-        make_table(catalog, EVENTS, found)
+        make_table(catalog, found)
         (file,) = catalog.history.files(EVENTS)
     assert file["record-count"] == 1
 
@@ -207,7 +219,7 @@ def test_files_of_the_table_itself_may_lie_in_the_folder(lake: Path, uri: str) -
     write(lake, "new/a.parquet", id=["a"])
     table_of = RestCatalog("here", uri=uri).load_table
     with RemoteCatalog(uri) as catalog:
-        make_table(catalog, EVENTS, look_at([f"{root}/a.parquet"], FILES), location=root)
+        make_table(catalog, look_at([f"{root}/a.parquet"], FILES), location=root)
         table_of("raw.events").append(table_of("raw.events").scan().to_arrow())
         write(lake, "new/b.parquet", id=["b"])
 
