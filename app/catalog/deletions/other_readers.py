@@ -84,7 +84,9 @@ class OtherReaders:
         return [location for location in locations if location not in stays]
 
     def _is_reached(self, location: Location) -> bool:
-        return not self._reached.isdisjoint({path_hash(location), path_hash(self._real_location_of(location))})
+        return not self._reached.isdisjoint(
+            {path_hash(location), path_hash(self._real_location_of(location))}
+        )
 
     def _look(self, reader: ForeignReader) -> None:
         look = self._looks.get(reader.pointer.id)
