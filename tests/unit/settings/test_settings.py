@@ -217,8 +217,8 @@ def test_allowed_locations_are_separated_by_commas_or_are_a_json_array(
     monkeypatch.setenv("ICETOWER_ALLOWED_LOCATIONS", "s3://a/x/, /data ,")
     assert load_settings().settings.allowed_locations == ("s3://a/x", "file:///data")
 
-    monkeypatch.setenv("ICETOWER_ALLOWED_LOCATIONS", '["s3://a,b"]')
-    assert load_settings().settings.allowed_locations == ("s3://a,b",)
+    monkeypatch.setenv("ICETOWER_ALLOWED_LOCATIONS", '["s3://a/b,c"]')
+    assert load_settings().settings.allowed_locations == ("s3://a/b,c",)
 
 
 @pytest.mark.parametrize(
