@@ -246,8 +246,8 @@ def _append(
         if ((refused.conflict or {}).get("requirement") or {}).get("type") != "assert-table-uuid":
             raise
         raise SourceFailed(
-            f"{identifier} is another table since this began, and gets none of the files: "
-            f"the same command again appends all of them to it"
+            f"{identifier} is another table since this began, and these files are not appended to it: "
+            "run the same command again to append all of them"
         ) from refused
 
 
