@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from app.errors import DatabaseUnavailable, InvalidSetting
 
 FileIdentity = tuple[int, int]
-"""The numbers of a file and of its device."""
+"""The number of its device, and that of the file there."""
 _YES = frozenset({"1", "true", "yes", "on", "y", "t"})
 """What SQLAlchemy takes for yes in a URL."""
 
