@@ -12,8 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Secret
 from pydantic_settings import NoDecode
 
 from app.engine.health.thresholds import HealthThresholds
-from app.fileio.locations import flaw_of, scheme_of
-from app.fileio.schemes import KNOWN_SCHEMES
+from app.fileio.schemes import flaw_of_root
 from app.fileio.storage_settings import MASK, masked
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
@@ -110,13 +109,9 @@ def _location(value: str) -> str:
 
 
 def _known_location(value: str) -> str:
-    flaw = flaw_of(value)
+    flaw = flaw_of_root(value)
     if flaw is not None:
-        raise ValueError(flaw)
-    if scheme_of(value) not in KNOWN_SCHEMES:
-        raise ValueError(
-            f"{value[:200]!r} has an unknown scheme; known are {', '.join(sorted(KNOWN_SCHEMES))}"
-        )
+        raise ValueError(f"{value[:200]!r}: {flaw}")
     return value
 
 

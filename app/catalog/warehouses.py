@@ -26,8 +26,8 @@ from app.errors import (
     InvalidSetting,
     NoSuchWarehouse,
 )
-from app.fileio.locations import flaw_of, is_inside, local_path, scheme_of
-from app.fileio.schemes import KNOWN_SCHEMES, check_storage
+from app.fileio.locations import is_inside, local_path, scheme_of
+from app.fileio.schemes import check_storage, flaw_of_root
 from app.fileio.trees import check_tree_scheme, tree_of
 from app.tree_errors import TreeRefusal
 
@@ -100,13 +100,9 @@ def check_root(root_location: str) -> str:
     Raises:
         InvalidLocation: it is no location, or no store is known for its scheme.
     """
-    flaw = flaw_of(root_location)
+    flaw = flaw_of_root(root_location)
     if flaw is not None:
         raise InvalidLocation(f"Invalid root location {root_location[:500]!r}: {flaw}")
-    if scheme_of(root_location) not in KNOWN_SCHEMES:
-        raise InvalidLocation(
-            f"Invalid root location {root_location[:500]!r}: known schemes are {', '.join(sorted(KNOWN_SCHEMES))}"
-        )
     if scheme_of(root_location) == "file" and not local_path(root_location).strip("/"):
         raise InvalidLocation(
             f"Invalid root location {root_location[:500]!r}: a warehouse is a folder of its own"

@@ -7,14 +7,21 @@ import threading
 from collections.abc import Iterator, Mapping
 
 from app.engine.model.ids import Location
-from app.errors import InvalidLocation
+from app.errors import InvalidLocation, InvalidSetting
 from app.fileio.bounded_reads import read_at_most
 from app.fileio.files import FileIO, ListedFile
 from app.fileio.local import LocalFiles
-from app.fileio.locations import scheme_of
+from app.fileio.locations import flaw_of, scheme_of
 from app.fileio.memory import SHARED
 from app.fileio.network.circuit import ANSWER_SECONDS
-from app.fileio.storage_settings import StorageEnvironment, StorageSettings, check_names
+from app.fileio.storage_settings import (
+    ALLOWED_LOCATIONS,
+    StorageEnvironment,
+    StorageSettings,
+    check_names,
+    check_stores,
+    further_roots,
+)
 from app.fileio.tails import Tail, read_tail
 from app.fileio.trees import FileTree, FolderEntry, tree_of
 
@@ -139,6 +146,14 @@ def files_for(
     return _files_for(values, settings.from_environment, answer_s, local_roots)
 
 
+def flaw_of_root(location: str) -> str | None:
+    """Return why files of a warehouse cannot lie below a location; None if they can."""
+    flaw = flaw_of(location)
+    if flaw is None and scheme_of(location) not in KNOWN_SCHEMES:
+        return f"known schemes are {', '.join(sorted(KNOWN_SCHEMES))}"
+    return flaw
+
+
 def check_storage(
     root: str, storage: Mapping[str, str], environment: StorageEnvironment = _NO_ENVIRONMENT
 ) -> None:
@@ -148,11 +163,16 @@ def check_storage(
         InvalidSetting: they make no sense; as `files_for`.
         InvalidLocation: they are of another store than the warehouse's root.
     """
-    files_for(storage, environment)
-    if scheme_of(root) == "hdfs":
-        from app.fileio.network import network_stores
+    if not storage and scheme_of(root) != "hdfs":
+        return  # there is nothing to check that would be worth loading the stores
+    from app.fileio.network import network_stores
 
-        network_stores.check_settings(root, environment.read(storage))
+    check_stores(storage, network_stores.SETTINGS)
+    for location in further_roots(storage):
+        if flaw := flaw_of_root(location):
+            raise InvalidSetting(f"Storage setting {ALLOWED_LOCATIONS} has {location[:200]!r}: {flaw}")
+    files_for(storage, environment)
+    network_stores.check_settings(root, environment.read(storage))
 
 
 @functools.lru_cache(maxsize=256)

@@ -24,6 +24,9 @@ MAY_CHANGE_BESIDE_KEPT_SECRETS = frozenset(
 )
 """Settings that do not decide where secrets are sent; all others are taken to do so."""
 
+ALLOWED_LOCATIONS = "allowed-locations"
+"""Setting of a warehouse for all stores: further roots, separated by commas."""
+
 MASK = "********"
 """What is shown in the place of a secret."""
 
@@ -153,11 +156,36 @@ def is_secret_name(name: str) -> bool:
     return _HIDDEN.search(name) is not None
 
 
+def further_roots(storage: Mapping[str, str]) -> list[str]:
+    """Return the locations beside its root below which files of a warehouse may lie."""
+    return [item.strip() for item in storage.get(ALLOWED_LOCATIONS, "").split(",") if item.strip()]
+
+
 def check_names(storage: Mapping[str, str], known: frozenset[str]) -> None:
     """Raise `InvalidSetting` for an unknown setting of a store: it would silently do nothing."""
-    prefixes = {name.partition(".")[0] for name in known}
+    stores = _stores(known)
     for name in storage:
-        prefix = name.partition(".")[0]
-        if prefix in prefixes and name not in known:
-            candidates = ", ".join(sorted(other for other in known if other.startswith(prefix + ".")))
+        store = _store(name)
+        if store in stores and name not in known:
+            candidates = ", ".join(sorted(other for other in known if _store(other) == store))
             raise InvalidSetting(f"Unknown storage setting {name}; known are {candidates}")
+
+
+def check_stores(storage: Mapping[str, str], known: frozenset[str]) -> None:
+    """Raise `InvalidSetting` for a setting that is of no store, nor for all."""
+    stores = _stores(known)
+    for name in storage:
+        if _store(name) not in stores and name != ALLOWED_LOCATIONS:
+            raise InvalidSetting(
+                f"Unknown storage setting {name[:200]}; known are {ALLOWED_LOCATIONS}, and what begins with "
+                f"{', '.join(sorted(stores))}"
+            )
+
+
+def _stores(known: frozenset[str]) -> set[str]:
+    return {_store(name) for name in known}
+
+
+def _store(name: str) -> str:
+    """Return how the settings of a store begin, with the dot."""
+    return "".join(name.partition(".")[:2])

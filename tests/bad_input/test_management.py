@@ -130,6 +130,27 @@ SETTINGS = [
         storage={"s3.acess-key-id": "x"},
     ),
     making(
+        "storage setting of no store",
+        "Unknown storage setting S3.endpoint; known are allowed-locations, and what begins with adls., client., "
+        "gcs., hdfs., s3.",
+        storage={"S3.endpoint": "http://127.0.0.1:1"},
+    ),
+    making(
+        "storage setting without a store",
+        "Unknown storage setting endpoint; known are allowed-locations, and …",
+        storage={"endpoint": "http://127.0.0.1:1"},
+    ),
+    making(
+        "further root that is none",
+        "Storage setting allowed-locations has 'shared': …",
+        storage={"allowed-locations": "s3://shared/tables, shared"},
+    ),
+    making(
+        "further root of no store",
+        "Storage setting allowed-locations has 'ftp://x/y': known schemes are …",
+        storage={"allowed-locations": "ftp://x/y"},
+    ),
+    making(
         "storage setting from nowhere",
         "Environment variable ICETOWER_SECRET_GONE of the server is not set (`.env` is not asked); storage setting "
         "s3.region wants it",
@@ -174,6 +195,11 @@ SETTINGS = [
         "change to an unknown setting",
         "Unknown storage setting s3.bogus; known are …",
         storage={"s3.bogus": "1"},
+    ),
+    changing(
+        "change to a setting of no store",
+        "Unknown storage setting minio.x; known are allowed-locations, and …",
+        storage={"minio.x": "1"},
     ),
     changing("change to nothing known", "Unknown storage setting gcs.x; known are …", storage={"gcs.x": ""}),
     changing(

@@ -229,7 +229,7 @@ def test_allowed_locations_are_separated_by_commas_or_are_a_json_array(
         (
             "allowed_locations",
             "ftp://a/b",
-            "'ftp://a/b' has an unknown scheme; known are abfs, abfss, file, gs",
+            "'ftp://a/b': known schemes are abfs, abfss, file, gs",
         ),
         ("allowed_locations", "/data/../other", "segment"),
         ("manifest_folder", "s3://a/b", "expected a folder of this machine, not a URI"),

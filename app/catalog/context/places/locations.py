@@ -27,11 +27,10 @@ from app.fileio.locations import (
     scheme_of,
     store_of,
 )
+from app.fileio.storage_settings import further_roots
 
 LOCATION = "location"
 """Property of a namespace: where its new tables go."""
-ALLOWED_LOCATIONS = "allowed-locations"
-"""Storage setting of a warehouse: further roots, separated by commas."""
 UNIQUE, PLAIN = "unique", "plain"
 """Values of `TABLE_LOCATIONS`."""
 _NO_SCHEME = (
@@ -50,8 +49,7 @@ def roots_of(catalog: Catalog) -> tuple[str, ...]:
 
 def roots_of_warehouse(warehouse: Warehouse, rules: Rules) -> tuple[str, ...]:
     """Return the same for a warehouse without a caller."""
-    own = [item.strip() for item in warehouse.storage.get(ALLOWED_LOCATIONS, "").split(",") if item.strip()]
-    return (warehouse.root_location, *own, *rules.allowed_locations)
+    return (warehouse.root_location, *further_roots(warehouse.storage), *rules.allowed_locations)
 
 
 def is_allowed(catalog: Catalog, location: str) -> bool:
