@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from app.cli.terminal.output import moment_text
+from app.cli.terminal.texts import moment_text
 
 Json = Mapping[str, Any]
 

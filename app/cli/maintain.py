@@ -20,7 +20,8 @@ from app.cli.terminal.arguments import (
 )
 from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, optional
-from app.cli.terminal.output import print_json, print_line, print_table, remark, shown_progress, warn
+from app.cli.terminal.output import print_json, print_line, remark, warn
+from app.cli.terminal.rendering import print_table, shown_progress
 from app.client.http.failures import CallFailed, CatalogRefused
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.cli.terminal.output import moment_text, property_lines
+from app.cli.terminal.texts import moment_text, property_lines
 
 Json = Mapping[str, Any]
 

@@ -11,7 +11,8 @@ import typer
 from app.cli.terminal.arguments import identifier_from, namespace_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group
-from app.cli.terminal.output import print_facts, print_json, print_line, print_table, remark
+from app.cli.terminal.output import print_json, print_line, remark
+from app.cli.terminal.rendering import print_facts, print_table
 from app.client.catalog import RemoteCatalog
 from app.client.table.tables import TableCalls
 from app.client.views import ViewCalls

@@ -9,7 +9,9 @@ import typer
 from app.cli.terminal.arguments import namespace_from, properties_from, written
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, group
-from app.cli.terminal.output import print_facts, print_json, print_line, print_table, property_lines, remark
+from app.cli.terminal.output import print_json, print_line, remark
+from app.cli.terminal.rendering import print_facts, print_table
+from app.cli.terminal.texts import property_lines
 
 commands = group(
     """List, create, show, change and drop namespaces.

@@ -9,15 +9,9 @@ import typer
 from app.cli.terminal.arguments import identifier_from, namespace_from, server_moment
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, Yes, group, optional
-from app.cli.terminal.output import (
-    confirm_or_stop,
-    counted,
-    moment_text,
-    print_json,
-    print_line,
-    print_table,
-    remark,
-)
+from app.cli.terminal.output import confirm_or_stop, print_json, print_line, remark
+from app.cli.terminal.rendering import print_table
+from app.cli.terminal.texts import counted, moment_text
 from app.client.request_parts import JsonObject
 
 dropped = group(

@@ -8,7 +8,9 @@ import typer
 
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Uri, Warehouse, group, optional
-from app.cli.terminal.output import moment_text, print_facts, print_json, print_line
+from app.cli.terminal.output import print_json, print_line
+from app.cli.terminal.rendering import print_facts
+from app.cli.terminal.texts import moment_text
 from app.client.request_parts import JsonObject
 
 commands = group(

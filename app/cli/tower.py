@@ -12,7 +12,9 @@ import typer
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse
-from app.cli.terminal.output import moment_text, print_facts, print_json, print_table, remark, show_live
+from app.cli.terminal.output import print_json, remark
+from app.cli.terminal.rendering import print_facts, print_table, show_live
+from app.cli.terminal.texts import moment_text
 from app.client.catalog import RemoteCatalog
 from app.client.http.failures import AnswerLost, CatalogUnreachable
 from app.client.request_parts import JsonObject

@@ -11,15 +11,9 @@ from app.cli.health_lines import OVERVIEW_COLUMNS, overview_row, severities_line
 from app.cli.terminal.arguments import properties_from
 from app.cli.terminal.connection import connected, management
 from app.cli.terminal.options import AsJson, Uri, group
-from app.cli.terminal.output import (
-    print_facts,
-    print_json,
-    print_line,
-    print_table,
-    property_lines,
-    remark,
-    warn,
-)
+from app.cli.terminal.output import print_json, print_line, remark, warn
+from app.cli.terminal.rendering import print_facts, print_table
+from app.cli.terminal.texts import property_lines
 from app.client.warehouses import SettingKind, WarehouseAnswer
 
 commands = group(

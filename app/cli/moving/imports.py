@@ -27,7 +27,9 @@ from app.cli.moving.options import (
 from app.cli.terminal.arguments import identifier_from, namespace_from, properties_from
 from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected, place_name
 from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group, optional
-from app.cli.terminal.output import counted, print_json, print_line, print_table, shown_progress, warn
+from app.cli.terminal.output import print_json, print_line, warn
+from app.cli.terminal.rendering import print_table, shown_progress
+from app.cli.terminal.texts import counted
 from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.moving.parquet_folders import append_new_files
 from app.moving.rest_source import RestSource

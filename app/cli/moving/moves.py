@@ -8,7 +8,9 @@ import typer
 
 from app.cli.terminal.arguments import written
 from app.cli.terminal.exit_statuses import REFUSED
-from app.cli.terminal.output import counted, print_json, print_line, print_table, remark, shown_progress, warn
+from app.cli.terminal.output import print_json, print_line, remark, warn
+from app.cli.terminal.rendering import print_table, shown_progress
+from app.cli.terminal.texts import counted
 from app.client.catalog import RemoteCatalog
 from app.moving.choices import Choice
 from app.moving.mover import Mover

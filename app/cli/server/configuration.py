@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.cli.terminal.output import print_json, print_table
+from app.cli.terminal.output import print_json
+from app.cli.terminal.rendering import print_table
 from app.settings import effective_settings, load_settings
 
 

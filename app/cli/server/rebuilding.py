@@ -23,7 +23,9 @@ from app.catalog.rebuild.warehouse_settings import MissingSettings
 from app.catalog.warehouses import create_warehouse
 from app.cli.server.database_failures import naming_database
 from app.cli.terminal.arguments import namespace_from, properties_from
-from app.cli.terminal.output import confirm_or_stop, counted, print_line, print_table, remark, warn
+from app.cli.terminal.output import confirm_or_stop, print_line, remark, warn
+from app.cli.terminal.rendering import print_table
+from app.cli.terminal.texts import counted
 from app.database.warehouses import Layout, Warehouse
 from app.engine.model.ids import Location
 from app.errors import InvalidSetting, NoSuchWarehouse

@@ -9,7 +9,8 @@ import typer
 from app.cli.terminal.arguments import find_object, identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
-from app.cli.terminal.output import counted, print_json, print_line
+from app.cli.terminal.output import print_json, print_line
+from app.cli.terminal.texts import counted
 
 commands = group()
 

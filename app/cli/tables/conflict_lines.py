@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.cli.terminal.output import moment_text
+from app.cli.terminal.texts import moment_text
 
 Json = Mapping[str, Any]
 SHOWN = 5

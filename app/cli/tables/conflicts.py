@@ -11,7 +11,9 @@ from app.cli.terminal.arguments import find_object, identifier_from, json_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.exit_statuses import WOULD_FAIL
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
-from app.cli.terminal.output import counted, moment_text, print_json, print_line, print_table
+from app.cli.terminal.output import print_json, print_line
+from app.cli.terminal.rendering import print_table
+from app.cli.terminal.texts import counted, moment_text
 from app.client.table.conflicts import ConflictAnswer
 
 SHOWN = 20

@@ -9,14 +9,9 @@ import typer
 from app.cli.terminal.arguments import duration_from, identifier_from, moment_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes, group, optional
-from app.cli.terminal.output import (
-    counted,
-    moment_text,
-    print_line,
-    remark,
-    shortened,
-)
+from app.cli.terminal.output import print_line, remark
 from app.cli.terminal.previews import Preview, print_answer
+from app.cli.terminal.texts import counted, moment_text, shortened
 from app.client.answers import ExpiredSnapshots
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import TableIdentifier

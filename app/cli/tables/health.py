@@ -16,15 +16,9 @@ from app.cli.health_lines import (
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
-from app.cli.terminal.output import (
-    counted,
-    moment_text,
-    print_facts,
-    print_json,
-    print_line,
-    print_table,
-    remark,
-)
+from app.cli.terminal.output import print_json, print_line, remark
+from app.cli.terminal.rendering import print_facts, print_table
+from app.cli.terminal.texts import counted, moment_text
 
 Json = Mapping[str, Any]
 

@@ -14,7 +14,9 @@ from app.cli.tables.snapshot_graph import graph_lines
 from app.cli.terminal.arguments import find_object, identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
-from app.cli.terminal.output import moment_text, print_facts, print_json, print_table, remark
+from app.cli.terminal.output import print_json, remark
+from app.cli.terminal.rendering import print_facts, print_table
+from app.cli.terminal.texts import moment_text
 
 Json = Mapping[str, Any]
 

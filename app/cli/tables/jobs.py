@@ -9,7 +9,9 @@ import typer
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group
-from app.cli.terminal.output import moment_text, print_json, print_table, remark
+from app.cli.terminal.output import print_json, remark
+from app.cli.terminal.rendering import print_table
+from app.cli.terminal.texts import moment_text
 
 commands = group()
 

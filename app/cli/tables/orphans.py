@@ -9,16 +9,10 @@ import typer
 from app.cli.terminal.arguments import duration_from, identifier_from, moment_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes, group, optional
-from app.cli.terminal.output import (
-    counted,
-    moment_text,
-    print_facts,
-    print_json,
-    print_line,
-    remark,
-    shortened,
-)
+from app.cli.terminal.output import print_json, print_line, remark
 from app.cli.terminal.previews import Preview, print_answer
+from app.cli.terminal.rendering import print_facts
+from app.cli.terminal.texts import counted, moment_text, shortened
 from app.client.answers import OrphanAnswer, OrphanRunAnswer
 
 SHOWN = 10

@@ -10,7 +10,8 @@ import typer
 from app.cli.terminal.arguments import identifier_from, properties_from
 from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
-from app.cli.terminal.output import print_facts, print_json, print_line, warn
+from app.cli.terminal.output import print_json, print_line, warn
+from app.cli.terminal.rendering import print_facts
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
 from app.maintenance.path_rewrite import RewrittenPaths, rewrite_paths

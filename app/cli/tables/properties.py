@@ -9,7 +9,8 @@ import typer
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group
-from app.cli.terminal.output import print_json, print_table, remark, warn
+from app.cli.terminal.output import print_json, remark, warn
+from app.cli.terminal.rendering import print_table
 
 commands = group()
 

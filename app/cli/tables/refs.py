@@ -10,7 +10,9 @@ import typer
 from app.cli.terminal.arguments import find_iso_ms, identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
-from app.cli.terminal.output import moment_text, print_json, print_line, print_table, remark
+from app.cli.terminal.output import print_json, print_line, remark
+from app.cli.terminal.rendering import print_table
+from app.cli.terminal.texts import moment_text
 from app.client.answers import RefAnswer, RefReceipt
 from app.client.request_parts import given
 

@@ -10,7 +10,9 @@ import typer
 from app.cli.terminal.arguments import identifier_from, json_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
-from app.cli.terminal.output import counted, print_facts, print_json
+from app.cli.terminal.output import print_json
+from app.cli.terminal.rendering import print_facts
+from app.cli.terminal.texts import counted
 from app.client.request_parts import given
 from app.client.table.scans import ScanFile, ServerPlan
 from app.engine.expressions.expressions import ALWAYS_TRUE

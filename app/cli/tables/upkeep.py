@@ -9,12 +9,9 @@ import typer
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes, group, optional
-from app.cli.terminal.output import (
-    counted,
-    print_line,
-    remark,
-)
+from app.cli.terminal.output import print_line, remark
 from app.cli.terminal.previews import Preview, print_answer
+from app.cli.terminal.texts import counted
 from app.client.answers import DanglingDeletesAnswer, ManifestRewriteAnswer
 
 commands = group()

@@ -14,7 +14,9 @@ from app.cli.terminal.arguments import identifier_from, json_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.exit_statuses import WOULD_FAIL
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group
-from app.cli.terminal.output import print_facts, print_json, print_line, print_table, shortened
+from app.cli.terminal.output import print_json, print_line
+from app.cli.terminal.rendering import print_facts, print_table
+from app.cli.terminal.texts import shortened
 from app.client.answers import DryRunAnswer, NewSnapshotAnswer, RefusalAnswer
 
 _SHOWN_CONFLICTS = 10

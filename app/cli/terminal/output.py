@@ -1,36 +1,16 @@
-"""What commands print and ask. Remarks, questions and failures go to standard error."""
+"""Lines that commands print, and questions. Remarks and failures go to standard error.
+
+Colours need the library for terminals, which is imported with the first of them: a start of the server seldom has any.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
-from itertools import accumulate
-from time import sleep
-from typing import IO
 
 import typer
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as ProgressBar
-from rich.table import Table
-from rich.text import Text
 
-NAME_WIDTH = 12
-"""Long names are folded so far, if the columns beside them need the room."""
-WIDTH_OF_A_PIPE = 1000
-"""A pipe or file has no edge, so no name is cut or folded there."""
-
-
-LONGEST_TEXT = 100_000
-"""More than anybody reads; a message or name of a strange server may have any length."""
-_DOES_SOMETHING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters but tabs and line ends, changes of direction, and halves of characters."""
+from app.cli.terminal.texts import plain
 
 
 def print_json(value: object) -> None:
@@ -38,111 +18,28 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under their column names."""
-    _console(sys.stdout).print(_table(columns, rows))
-
-
-def show_live(columns: Sequence[str], rows: Callable[[], Iterable[Sequence[object]]], pause_s: float) -> None:
-    """Show rows under their column names, asked for anew after each pause, until Ctrl+C.
-
-    The last columns are left out where a terminal is too narrow for them.
-    """
-    console = _console(sys.stdout)
-
-    def look() -> Table:
-        shown = _room_for(columns, console.width)
-        return _table(columns[:shown], [row[:shown] for row in rows()])
-
-    with suppress(KeyboardInterrupt), Live(look(), console=console, auto_refresh=False) as live:
-        while True:
-            sleep(pause_s)
-            live.update(look(), refresh=True)
-
-
-def _room_for(columns: Sequence[str], width: int) -> int:
-    """Return for how many columns there is room, so that no word of a heading is folded."""
-    widths = accumulate((3 + max(map(len, column.split())) for column in columns[1:]), initial=NAME_WIDTH)
-    return max(1, sum(taken <= width for taken in widths))
-
-
-class Progress:
-    """A bar on standard error: how much is done, and what is at work."""
-
-    def __init__(self, bar: ProgressBar, task: TaskID) -> None:
-        self._bar = bar
-        self._task = task
-        self.done = 0
-
-    def say(self, text: str) -> None:
-        """Say what is at work."""
-        self._bar.update(self._task, description=text)
-
-    def advance(self, number: int = 1) -> None:
-        """Note that one more is done, or more than one."""
-        self.done += number
-        self._bar.advance(self._task, number)
-
-
-@contextmanager
-def shown_progress(total: int) -> Iterator[Progress]:
-    """Show a bar until the block ends; without a terminal nothing is shown.
-
-    After Ctrl+C a line shows how far it came.
-    """
-    console = _console(sys.stderr)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    bar = ProgressBar(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
-    progress = Progress(bar, bar.add_task("", total=total))
-    try:
-        with bar:
-            yield progress
-    except KeyboardInterrupt:
-        remark(f"Stopped at {progress.done} of {total}. The same command goes on from there.")
-        raise
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row))
-    return table
-
-
-def print_facts(facts: Sequence[tuple[str, object]]) -> None:
-    """Print names and their values; a value of several lines is a sequence."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in facts:
-        lines = value if isinstance(value, list | tuple) else [value]
-        for number, line in enumerate(lines or ["–"]):
-            grid.add_row(Text(name if number == 0 else ""), _cell(line))
-    _console(sys.stdout).print(grid)
-
-
 def print_line(text: str) -> None:
     """Print one line of result."""
-    _console(sys.stdout).print(_cell(text), soft_wrap=True)
+    print(plain(text), flush=True)
 
 
 def remark(text: str) -> None:
     """Print a line for people on standard error."""
-    _console(sys.stderr).print(_cell(text), soft_wrap=True)
+    print(plain(text), file=sys.stderr)
 
 
 def warn(text: str) -> None:
     """Print a line on standard error that people must not overlook."""
-    _console(sys.stderr).print(Text(plain(f"WARNING  {text}"), style="bold yellow"), soft_wrap=True)
+    from app.cli.terminal.rendering import print_styled
+
+    print_styled((f"WARNING  {text}", "bold yellow"))
 
 
 def print_failure(text: str) -> None:
     """Print on standard error why a command failed."""
-    line = Text("Error: ", style="bold red")
-    line.append(Text(plain(text), style="not bold default"))
-    _console(sys.stderr).print(line, soft_wrap=True)
+    from app.cli.terminal.rendering import print_styled
+
+    print_styled(("Error: ", "bold red"), (text, "default"))
 
 
 def confirm_or_stop(question: str) -> None:
@@ -150,49 +47,3 @@ def confirm_or_stop(question: str) -> None:
     if not sys.stdin.isatty():
         raise typer.BadParameter("there is no terminal to ask at: add --yes if it is meant")
     typer.confirm(question, abort=True, err=True)
-
-
-def shortened(lines: Sequence[str], most: int) -> list[str]:
-    """Return the first lines, and how many more there are."""
-    more = len(lines) - most
-    return [*lines[:most], f"… and {more} more"] if more > 0 else list(lines)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def property_lines(properties: Mapping[str, str] | None) -> list[str]:
-    """Return one line for each property."""
-    return [f"{key} = {value}" for key, value in sorted((properties or {}).items())]
-
-
-def moment_text(epoch_ms: object) -> str:
-    """Return a time for people to read."""
-    if not isinstance(epoch_ms, int):
-        return ""
-    try:
-        return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):
-        return str(epoch_ms)
-
-
-def _console(stream: IO[str]) -> Console:
-    # Made anew each time: tests and pagers replace the standard streams.
-    width = None if stream.isatty() else WIDTH_OF_A_PIPE
-    return Console(file=stream, width=width, highlight=False, emoji=False)
-
-
-def _cell(value: object) -> Text:
-    return value if isinstance(value, Text) else Text("" if value is None else plain(str(value)))
-
-
-def plain(text: str) -> str:
-    """Return text that does nothing to a terminal, at most `LONGEST_TEXT` characters of it.
-
-    Names and messages come from servers and files of others: control characters are written out.
-    """
-    shown = _DOES_SOMETHING.sub(lambda found: ascii(found[0])[1:-1], text[:LONGEST_TEXT])
-    more = len(text) - LONGEST_TEXT
-    return f"{shown}… and {more} more characters" if more > 0 else shown

@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 
 import typer
 
-from app.cli.terminal.output import confirm_or_stop, print_facts, print_json, remark
+from app.cli.terminal.output import confirm_or_stop, print_json, remark
+from app.cli.terminal.rendering import print_facts
 from app.client.answers import ServerAnswer
 
 A = TypeVar("A", bound=ServerAnswer)

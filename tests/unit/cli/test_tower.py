@@ -45,7 +45,7 @@ def test_at_a_terminal_it_goes_on_until_it_is_stopped(
     terminal = Terminal()
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setattr("app.cli.terminal.output.sleep", terminal.pause)
+    monkeypatch.setattr("app.cli.terminal.rendering.sleep", terminal.pause)
 
     left = icetower("tower", "--tables", "200")
 
@@ -64,7 +64,7 @@ def test_a_narrow_terminal_shows_fewer_columns_with_whole_words(
     terminal = Terminal()
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setattr("app.cli.terminal.output.sleep", terminal.pause)
+    monkeypatch.setattr("app.cli.terminal.rendering.sleep", terminal.pause)
 
     icetower("tower")
 
@@ -79,7 +79,7 @@ def test_a_server_that_goes_away_may_come_back(
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("LINES", "1000")
     monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setattr("app.cli.terminal.output.sleep", terminal.pause)
+    monkeypatch.setattr("app.cli.terminal.rendering.sleep", terminal.pause)
     asked, looks = TowerCalls.busiest, iter(range(9))
 
     def busiest(self: TowerCalls, most: int) -> JsonObject:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.terminal.output import shown_progress
+from app.cli.terminal.rendering import shown_progress
 
 
 def test_progress_that_is_stopped_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,127 @@
+"""What commands show by means of a library: tables, facts, progress, and lines in colour."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import accumulate
+from time import sleep
+from typing import IO
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.terminal.texts import plain
+
+NAME_WIDTH = 12
+"""Long names are folded so far, if the columns beside them need the room."""
+WIDTH_OF_A_PIPE = 1000
+"""A pipe or file has no edge, so no name is cut or folded there."""
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows under their column names."""
+    _console(sys.stdout).print(_table(columns, rows))
+
+
+def show_live(columns: Sequence[str], rows: Callable[[], Iterable[Sequence[object]]], pause_s: float) -> None:
+    """Show rows under their column names, asked for anew after each pause, until Ctrl+C.
+
+    The last columns are left out where a terminal is too narrow for them.
+    """
+    console = _console(sys.stdout)
+
+    def look() -> Table:
+        shown = _room_for(columns, console.width)
+        return _table(columns[:shown], [row[:shown] for row in rows()])
+
+    with suppress(KeyboardInterrupt), Live(look(), console=console, auto_refresh=False) as live:
+        while True:
+            sleep(pause_s)
+            live.update(look(), refresh=True)
+
+
+def _room_for(columns: Sequence[str], width: int) -> int:
+    """Return for how many columns there is room, so that no word of a heading is folded."""
+    widths = accumulate((3 + max(map(len, column.split())) for column in columns[1:]), initial=NAME_WIDTH)
+    return max(1, sum(taken <= width for taken in widths))
+
+
+class Progress:
+    """A bar on standard error: how much is done, and what is at work."""
+
+    def __init__(self, bar: ProgressBar, task: TaskID) -> None:
+        self._bar = bar
+        self._task = task
+        self.done = 0
+
+    def say(self, text: str) -> None:
+        """Say what is at work."""
+        self._bar.update(self._task, description=text)
+
+    def advance(self, number: int = 1) -> None:
+        """Note that one more is done, or more than one."""
+        self.done += number
+        self._bar.advance(self._task, number)
+
+
+@contextmanager
+def shown_progress(total: int) -> Iterator[Progress]:
+    """Show a bar until the block ends; without a terminal nothing is shown.
+
+    After Ctrl+C a line shows how far it came.
+    """
+    console = _console(sys.stderr)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = ProgressBar(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
+    progress = Progress(bar, bar.add_task("", total=total))
+    try:
+        with bar:
+            yield progress
+    except KeyboardInterrupt:
+        stopped = f"Stopped at {progress.done} of {total}. The same command goes on from there."
+        print_styled((stopped, "default"))
+        raise
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row))
+    return table
+
+
+def print_facts(facts: Sequence[tuple[str, object]]) -> None:
+    """Print names and their values; a value of several lines is a sequence."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        lines = value if isinstance(value, list | tuple) else [value]
+        for number, line in enumerate(lines or ["–"]):
+            grid.add_row(Text(name if number == 0 else ""), _cell(line))
+    _console(sys.stdout).print(grid)
+
+
+def print_styled(*pieces: tuple[str, str]) -> None:
+    """Print one line on standard error, of texts and their styles."""
+    line = Text.assemble(*((plain(text), style) for text, style in pieces))
+    _console(sys.stderr).print(line, soft_wrap=True)
+
+
+def _console(stream: IO[str]) -> Console:
+    # Made anew each time: tests and pagers replace the standard streams.
+    width = None if stream.isatty() else WIDTH_OF_A_PIPE
+    return Console(file=stream, width=width, highlight=False, emoji=False)
+
+
+def _cell(value: object) -> Text:
+    return value if isinstance(value, Text) else Text("" if value is None else plain(str(value)))
