@@ -84,6 +84,8 @@ class FolderSource:
                 yield Entry(identifier, self._kind(identifier))
 
     def find_location(self, entry: Entry) -> str | None:
+        if entry.identifier not in self._folders:
+            return None
         # Listed anew: it may have moved on since.
         folder = self._found(entry.identifier).get(entry.identifier)
         return None if folder is None else folder.location(self._newest(folder))

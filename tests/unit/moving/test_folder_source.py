@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import tracemalloc
 from pathlib import Path
 
@@ -71,6 +72,16 @@ def test_folder_of_one_table_needs_a_namespace(tmp_path: Path) -> None:
         FolderSource(root, files_for({}))
 
     assert list(FolderSource(root, files_for({}), SALES).entries(SALES)) == [ORDERS]
+
+
+def test_what_was_never_there_and_what_has_vanished_are_at_no_location(tmp_path: Path) -> None:
+    write(tmp_path, "v1.metadata.json")
+    source = FolderSource(f"file://{tmp_path}", files_for({}))
+
+    assert source.find_location(Entry(TableIdentifier(SALES, "others"))) is None
+
+    shutil.rmtree(tmp_path / "sales" / "orders")
+    assert source.find_location(ORDERS) is None
 
 
 def test_views_are_known_by_their_files(tmp_path: Path) -> None:
