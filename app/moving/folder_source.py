@@ -90,8 +90,15 @@ class FolderSource:
         folder = self._found(entry.identifier).get(entry.identifier)
         return None if folder is None else folder.location(self._newest(folder))
 
-    def find_uuid(self, entry: Entry) -> str | None:  # noqa: ARG002 - metadata files are read by the target
-        return None
+    def find_uuid(self, entry: Entry) -> str | None:
+        folder = self._folders.get(entry.identifier)
+        try:
+            found = (
+                None if folder is None else self._read(folder, self._newest(folder)).get(f"{entry.kind}-uuid")
+            )
+        except SourceFailed:
+            return None  # The target will say what is wrong with the file.
+        return None if found is None else str(found)
 
     def identity(self, entry: Entry, location: str) -> str | None:  # noqa: ARG002 - there are no entries
         return None

@@ -10,6 +10,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.settings.properties import GC_ENABLED
 from app.engine.properties.own_properties import MOVED_TO
 from app.errors import IcetowerError
+from app.formats.metadata.version_names import version_in
 from app.moving.reports import MoveLine, MoveReport, MoveState
 from app.moving.sources import Entry, Source, SourceFailed, SourceMoved
 from app.moving.targets import Inspection, MoveTarget, Present
@@ -142,14 +143,15 @@ class Mover:
         assert present is not None
         if present.kind not in {None, line.entry.kind}:
             return False
-        if present.location == line.location or (seen.uuid and present.uuid == seen.uuid):
+        are_known = bool(seen.uuid and present.uuid)
+        if present.uuid == seen.uuid if are_known else present.location == line.location:
             return True
         if earlier is not None and earlier.target == line.target:
             is_where_it_was = present.location == earlier.location
             if present.is_read_only and (is_where_it_was or self._terms.mode is Mode.LOOK_ON):
                 return True  # The source may have another table of that name by now.
             # Of another uuid it is another table, which the source has let go: it may be here alone.
-            if is_where_it_was and not (seen.uuid and present.uuid):
+            if is_where_it_was and not are_known:
                 return present.location in self._earlier_locations(seen) or (
                     not seen.facts and not self._may_have_dropped_it(earlier)
                 )
@@ -174,7 +176,7 @@ class Mover:
         assert present is not None
         is_wanted_so = present.is_read_only == (self._terms.mode is Mode.LOOK_ON)
         if present.location == line.location:
-            return _Replaces(present.location, is_done=is_wanted_so)
+            return _Replaces(present.location, is_done=is_wanted_so and seen.uuid in {None, present.uuid})
         known = self._earlier_locations(seen)
         if earlier is not None and earlier.location is not None:
             known.add(earlier.location)
@@ -314,7 +316,9 @@ class Mover:
         if self._terms.mode is Mode.ADOPT or (earlier.source_location, earlier.target) != (location, target):
             return False
         present = self._target.find(target, earlier.entry.kind)
-        return present is not None and _is_same(present, earlier)
+        if present is None or not _is_same(present, earlier):
+            return False
+        return not is_another(self._source, earlier, location)
 
     def _gone(self, line: MoveLine, earlier: MoveLine | None) -> MoveLine:
         """Return what has become of an entry that the source does not have any more."""
@@ -347,6 +351,16 @@ class _Replaces:
     """Whether it has commits that the source does not have."""
     is_diverged: bool = False
     """Whether both have commits that the other one does not have."""
+
+
+def is_another(source: Source, line: MoveLine, location: str) -> bool:
+    """Say whether a source has another table by now at the very location of one that was moved.
+
+    Names recur in file-system tables: whoever makes a table begins with `v1`.
+    """
+    if version_in(location) is None or not line.uuid:
+        return False
+    return source.find_uuid(line.entry) not in {None, line.uuid}
 
 
 def _is_same(present: Present, line: MoveLine) -> bool:

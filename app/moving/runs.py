@@ -13,7 +13,7 @@ from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CallFailed, CatalogRefused
 from app.engine.model.identifiers import Namespace
 from app.moving.choices import Choice
-from app.moving.mover import LET_GO_MEANWHILE, Mover
+from app.moving.mover import LET_GO_MEANWHILE, Mover, is_another
 from app.moving.reports import MoveLine, MoveReport, MoveState
 from app.moving.sources import Entry, Source, SourceFailed
 from app.moving.targets import MoveTarget
@@ -202,6 +202,8 @@ def recheck(
             yield line, "the source has dropped it"
         elif location != line.source_location and not _is_own(source, target, line, location):
             yield line, f"the source has moved on: from {line.source_location} to {location}"
+        elif is_another(source, line, location):
+            yield line, f"the source has another table or view at {location}"
 
 
 def _is_own(source: Source, target: MoveTarget | None, line: MoveLine, location: str) -> bool:

@@ -1,0 +1,86 @@
+"""Moving one table: which one it is, and whether the source has it still, is not guessed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.fileio.schemes import files_for
+from app.moving.folder_source import FolderSource
+from app.moving.reports import MoveReport, MoveState
+from app.moving.runs import recheck
+from app.moving.terms import Mode, Terms
+from app.testing import icetower_catalog
+from tests.builders.moves import Moves
+from tests.builders.parquet_files import table_of
+
+ORDERS = TableIdentifier(Namespace(("sales",)), "orders")
+COLUMN = {"id": 1, "name": "id", "type": "long", "required": False}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def moves(lake: Path, tmp_path: Path) -> Iterator[Moves]:
+    with icetower_catalog(warehouse_location=str(lake)) as uri:
+        yield Moves(uri, tmp_path / "report.ndjson")
+
+
+def make_anew(lake: Path) -> str:
+    """Make another table in the same folder, as a Hadoop catalog does; return its uuid."""
+    place, new = lake / "sales" / "orders", str(uuid.uuid4())
+    shutil.rmtree(place, ignore_errors=True)
+    (place / "metadata").mkdir(parents=True)
+    document = table_of([COLUMN]).to_object() | {"table-uuid": new, "location": f"file://{place}"}
+    (place / "metadata" / "v1.metadata.json").write_text(json.dumps(document))
+    return new
+
+
+def registered(moves: Moves) -> str:
+    """Return the uuid of the table that is registered."""
+    with RemoteCatalog(moves.uri) as catalog:
+        return str(catalog.tables.load(ORDERS).metadata["table-uuid"])
+
+
+def test_another_table_at_the_place_of_one_that_was_moved_is_not_called_moved(
+    moves: Moves, lake: Path
+) -> None:
+    first = make_anew(lake)
+    assert moves.run(FolderSource(f"file://{lake}", files_for({}))) == {"sales.orders": MoveState.DONE}
+    make_anew(lake)
+
+    assert moves.run(FolderSource(f"file://{lake}", files_for({}))) == {"sales.orders": MoveState.REFUSED}
+    assert "name-taken" in moves.lines["sales.orders"].codes
+    assert registered(moves) == first
+
+
+def test_recheck_knows_another_table_at_the_same_place(moves: Moves, lake: Path) -> None:
+    make_anew(lake)
+    moves.run(FolderSource(f"file://{lake}", files_for({})))
+    make_anew(lake)
+
+    source = FolderSource(f"file://{lake}", files_for({}))
+    ((line, change),) = recheck(source, MoveReport(moves.report, source.name, moves.uri, writes=False))
+
+    assert change == f"the source has another table or view at {line.source_location}"
+
+
+def test_who_looks_on_is_shown_what_the_source_has_by_that_name_now(moves: Moves, lake: Path) -> None:
+    terms = Terms(Mode.LOOK_ON)
+    make_anew(lake)
+    moves.run(FolderSource(f"file://{lake}", files_for({})), terms)
+    second = make_anew(lake)
+
+    assert moves.run(FolderSource(f"file://{lake}", files_for({})), terms) == {"sales.orders": MoveState.DONE}
+    assert registered(moves) == second
+    assert moves.run(FolderSource(f"file://{lake}", files_for({})), terms) == {"sales.orders": MoveState.KEPT}
