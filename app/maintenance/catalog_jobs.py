@@ -33,7 +33,7 @@ class CatalogJobs:
 def _state_of(refused: CatalogRefused) -> JobState:
     if refused.status == 409:
         return JobState.LOST
-    if refused.status == 404 and refused.type == "NotFoundException":
+    if refused.is_missing_file:
         return JobState.DAMAGED
     if refused.type == "CommitStateUnknownException" or refused.status in (502, 504):
         return JobState.UNKNOWN

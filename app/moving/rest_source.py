@@ -102,7 +102,7 @@ class RestSource:
             else:
                 self._catalog.views.drop(entry.identifier)
         except CatalogRefused as refused:
-            if refused.status == 404:
+            if refused.status == 404 and not refused.is_missing_file:
                 return None
             if refused.status == 409:
                 raise SourceMoved(f"{entry.identifier} has moved on at {self.name}: {refused}") from refused
@@ -137,6 +137,10 @@ class RestSource:
                 return self._catalog.tables.load(entry.identifier, "refs")
             return self._catalog.views.load(entry.identifier)
         except CatalogRefused as refused:
+            if refused.is_missing_file:
+                raise SourceFailed(
+                    f"{self.name} does not find the metadata file of {entry.identifier}: {refused.message}"
+                ) from refused
             if refused.status == 404:
                 return None
             raise

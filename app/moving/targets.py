@@ -151,7 +151,7 @@ class MoveTarget:
                 return table.metadata_location or "", table
             view = self.catalog.views.load(name)
         except CatalogRefused as refused:
-            if refused.status == 404:
+            if refused.status == 404 and not refused.is_missing_file:
                 return None
             raise
         return view.metadata_location, view

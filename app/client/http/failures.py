@@ -41,6 +41,11 @@ class CatalogRefused(CallFailed):
         self.conflict = conflict
         super().__init__(status, type, message)
 
+    @property
+    def is_missing_file(self) -> bool:
+        """Whether the name is there and its metadata file is not found; after any other 404 the name is not there."""
+        return self.status == 404 and self.type == "NotFoundException"
+
     def __str__(self) -> str:
         return f"{self.message} ({self.type}, HTTP status {self.status})"
 

@@ -15,9 +15,11 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.fileio.schemes import files_for
 from app.moving.folder_source import FolderSource
 from app.moving.reports import MoveReport, MoveState
+from app.moving.rest_source import RestSource
 from app.moving.runs import recheck
 from app.moving.terms import Mode, Terms
 from app.testing import icetower_catalog
+from tests.builders.http_catalog import SCHEMA
 from tests.builders.moves import Moves
 from tests.builders.parquet_files import table_of
 
@@ -84,3 +86,27 @@ def test_who_looks_on_is_shown_what_the_source_has_by_that_name_now(moves: Moves
     assert moves.run(FolderSource(f"file://{lake}", files_for({})), terms) == {"sales.orders": MoveState.DONE}
     assert registered(moves) == second
     assert moves.run(FolderSource(f"file://{lake}", files_for({})), terms) == {"sales.orders": MoveState.KEPT}
+
+
+@pytest.mark.parametrize("step", ["begun", "registered"])
+def test_a_source_that_does_not_find_a_file_has_not_let_the_table_go(
+    moves: Moves, lake: Path, step: str
+) -> None:
+    with icetower_catalog(warehouse_location=str(lake)) as uri, RemoteCatalog(uri) as theirs:
+        theirs.namespaces.create(ORDERS.namespace)
+        made = theirs.tables.create(ORDERS, SCHEMA)
+        file = Path(str(made.metadata_location).removeprefix("file://"))
+        hidden = file.with_suffix(".hidden")
+
+        def hide(name: str) -> None:
+            if name == step:
+                file.rename(hidden)
+
+        source = RestSource(theirs, uri)
+        assert moves.run(source, Terms(Mode.ADOPT, step=hide)) == {"sales.orders": MoveState.FAILED}
+        assert f"does not find the metadata file of {ORDERS}" in str(moves.lines["sales.orders"].reason)
+        assert moves.run(source) == {"sales.orders": MoveState.FAILED}
+
+        hidden.rename(file)
+        assert moves.run(source) == {"sales.orders": MoveState.DONE}
+        assert not theirs.tables.exists(ORDERS)

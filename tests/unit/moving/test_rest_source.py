@@ -76,6 +76,16 @@ def test_foreign_server_is_asked_again_before_an_entry_is_dropped() -> None:
     assert found.drop(ORDERS, "s3://b/1") is None
 
 
+def test_table_whose_file_is_missing_is_there_all_the_same() -> None:
+    missing = refusal(404, "NotFoundException", "Failed to open input stream for file: s3://b/1")
+    found, _ = source(missing, missing)
+
+    with pytest.raises(SourceFailed, match=r"old does not find the metadata file of a\.orders: .* s3://b/1"):
+        found.find_location(ORDERS)
+    with pytest.raises(SourceFailed, match="does not find the metadata file"):
+        found.drop(ORDERS, "s3://b/1")
+
+
 def test_table_is_marked_once() -> None:
     found, server = source(table("x"), table("y"), table("y", moved="new"))
 
