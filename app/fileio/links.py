@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from app.errors import InvalidLocation
-from app.fileio.locations import is_inside, local_path, place_of
+from app.fileio.locations import is_inside, local_path, place_of, scheme_of
 
 # Needs no right to list a directory; only Linux has it.
 _JUST_TO_LOOK = getattr(os, "O_PATH", os.O_RDONLY)
@@ -52,6 +52,31 @@ def real_places() -> Callable[[str], Hashable]:
     """Return `place_of` that follows symbolic links, and looks at each local folder once."""
     real_location_of = real_locations()
     return lambda location: place_of(real_location_of(location))
+
+
+def links_below(location: str, is_missed: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the symbolic links below a local folder that a listing passes over although something is behind them.
+
+    These are links to folders, and links to files that would be missed. In object stores there are none.
+
+    Args:
+        location: of the folder.
+        is_missed: whether a file of this location would be missed.
+    """
+    if scheme_of(location) != "file":
+        return
+    unread = [location.rstrip("/")]
+    while unread:
+        folder = unread.pop()
+        # What cannot be listed was an error of the listing.
+        with suppress(OSError), os.scandir(local_path(folder)) as entries:
+            for entry in entries:
+                place = f"{folder}/{entry.name}"
+                if entry.is_symlink():
+                    if entry.is_dir() or (entry.is_file() and is_missed(place)):
+                        yield place
+                elif entry.is_dir():
+                    unread.append(place)
 
 
 class LinksWithin:

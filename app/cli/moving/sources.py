@@ -11,7 +11,7 @@ from typing import Final
 
 import typer
 
-from app.cli.terminal.output import warn
+from app.cli.terminal.output import warn, warn_of_links
 from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CallFailed, CatalogUnreachable
 from app.client.http.http_calls import checked_url, is_loopback, shown_uri
@@ -19,6 +19,8 @@ from app.client.oauth2 import DEFAULT_ENDPOINT, DEFAULT_SCOPE, ClientLogin, OAut
 from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.identifiers import Namespace
 from app.fileio.files import FileIO
+from app.fileio.links import links_below
+from app.formats.metadata.names import is_metadata_file
 from app.maintenance.spark.spark_sessions import SparkSessions
 from app.moving.parquet_folders import ParquetFolder, listed_files, look_at
 from app.moving.sources import Source
@@ -141,7 +143,9 @@ def folder_source(folder: str, storage: Mapping[str, str], within: Namespace | N
     """Look through a folder of metadata files."""
     from app.moving.folder_source import FolderSource
 
-    return FolderSource(_place(folder), _files(storage), within)
+    root = _place(folder)
+    warn_of_links(links_below(root, is_metadata_file))
+    return FolderSource(root, _files(storage), within)
 
 
 def parquet_files(
@@ -160,6 +164,7 @@ def parquet_files(
             raise typer.BadParameter(f"{folder[1:]} names no files")
     else:
         root = _place(folder)
+        warn_of_links(links_below(root, lambda _file: True))
         found = listed_files(root, files)
     return found, lambda paths: look_at(paths, files, types, root)
 

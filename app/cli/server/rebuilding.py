@@ -15,6 +15,7 @@ import typer
 
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.places.locations import roots_of
 from app.catalog.context.server import Server
 from app.catalog.exports.export_files import ExportedWarehouse
 from app.catalog.rebuild.carrying_out import RebuildOutcome, carry_out
@@ -23,12 +24,14 @@ from app.catalog.rebuild.warehouse_settings import MissingSettings
 from app.catalog.warehouses import create_warehouse
 from app.cli.server.database_failures import naming_database
 from app.cli.terminal.arguments import namespace_from, properties_from
-from app.cli.terminal.output import confirm_or_stop, print_line, remark, warn
+from app.cli.terminal.output import confirm_or_stop, print_line, remark, warn, warn_of_links
 from app.cli.terminal.rendering import print_table
 from app.cli.terminal.texts import counted
 from app.database.warehouses import Layout, Warehouse
 from app.engine.model.ids import Location
 from app.errors import InvalidSetting, NoSuchWarehouse
+from app.fileio.links import links_below
+from app.formats.metadata.names import is_metadata_file
 from app.main import build_server, open_database, prepare
 from app.settings import load_settings
 
@@ -77,6 +80,7 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
         with _chosen_warehouse(server, options, settings.default_warehouse) as warehouse:
             catalog = Catalog(server, warehouse, _CALLER)
             plan = plan_rebuild(catalog, options.wish())
+            warn_of_links(link for root in roots_of(catalog) for link in links_below(root, is_metadata_file))
             changes = plan.of(Action.ADD, Action.ADVANCE)
             is_over = options.is_dry_run or not plan.has_changes
             if not options.as_json:

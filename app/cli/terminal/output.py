@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 
 import typer
 
 from app.cli.terminal.texts import plain
+
+_SHOWN_LINKS = 10
 
 
 def print_json(value: object) -> None:
@@ -33,6 +36,15 @@ def warn(text: str) -> None:
     from app.cli.terminal.rendering import print_styled
 
     print_styled((f"WARNING  {text}", "bold yellow"))
+
+
+def warn_of_links(links: Iterable[str]) -> None:
+    """Warn of symbolic links that a search has passed over."""
+    found = sorted(links)
+    if found:
+        shown = ", ".join(found[:_SHOWN_LINKS])
+        more = f", and {len(found) - _SHOWN_LINKS} more" if len(found) > _SHOWN_LINKS else ""
+        warn(f"Symbolic links are not followed, and what is behind them is left out: {shown}{more}")
 
 
 def print_failure(text: str) -> None:

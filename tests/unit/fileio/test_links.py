@@ -8,6 +8,7 @@ import pytest
 
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation
+from app.fileio.links import links_below
 from app.fileio.local import LocalFiles
 from app.fileio.schemes import files_for
 
@@ -102,3 +103,17 @@ def test_files_of_a_warehouse_have_its_roots(root: Path, outside: Path) -> None:
     with pytest.raises(InvalidLocation, match=OUT):
         files_for({}, local_roots=(str(root),)).read(victim)
     assert files_for({}).read(victim) == b"precious"
+
+
+def test_links_that_a_listing_passes_over_are_found(root: Path, outside: Path) -> None:
+    (root / "t" / "metadata").symlink_to(outside)
+    (root / "u").symlink_to(root / "t")
+    (root / "t" / "missed").symlink_to(outside / "precious")
+    (root / "t" / "unimportant").symlink_to(outside / "precious")
+    (root / "t" / "dangling").symlink_to(outside / "missed")
+
+    found = set(links_below(f"file://{root}/", lambda place: place.endswith("/missed")))
+
+    assert found == {f"file://{root}/t/metadata", f"file://{root}/t/missed", f"file://{root}/u"}
+    assert list(links_below("s3://bucket/t", lambda _place: True)) == []
+    assert list(links_below(f"file://{root}/nothing", lambda _place: True)) == []

@@ -144,6 +144,16 @@ def test_folder_is_found_by_its_metadata_file(
     assert catalog.tables.load(_identifier(entry)).metadata["properties"]["gc.enabled"] == "false"
 
 
+def test_links_that_are_passed_over_are_named(icetower: Icetower, orders: str, folder: Path) -> None:
+    place = folder / "table"
+    place.mkdir()
+    (place / "metadata").symlink_to(Path(orders.removeprefix("file://")).parent)
+
+    for command in (("folder", str(place), "--namespace", "a"), ("parquet", str(place), "a.b")):
+        done = icetower("import", *command)
+        assert f"are not followed, and what is behind them is left out: file://{place}/metadata" in done.err
+
+
 def test_recheck_of_a_folder_knows_commits_of_the_table_that_was_moved(
     icetower: Icetower, orders: str, namespace: str, catalog: RemoteCatalog
 ) -> None:

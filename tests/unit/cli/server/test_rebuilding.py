@@ -51,6 +51,14 @@ def test_a_dry_run_shows_all_and_changes_nothing(bare: Icetower, lake: str) -> N
     assert server.warehouses.find("lake") is None
 
 
+def test_links_that_are_passed_over_are_named(bare: Icetower, lake: str) -> None:
+    (Path(lake) / "link").symlink_to(lake)
+
+    shown = bare("rebuild", "--warehouse", "lake", "--root", lake, "--dry-run")
+
+    assert f"are not followed, and what is behind them is left out: file://{lake}/link" in shown.err
+
+
 def test_it_asks_first_and_does_nothing_without_an_answer(bare: Icetower, lake: str) -> None:
     wanted = ("rebuild", "--warehouse", "lake", "--root", lake)
     refused = bare(*wanted)
