@@ -113,6 +113,11 @@ class Mover:
             refused["fenced"] = (
                 f"its property {MOVED_TO} says that it was moved to {fenced}, where others commit to it by now"
             )
+        if is_another(self._source, line, line.source_location or ""):
+            refused["other-store"] = (
+                f"the target finds another table at {line.location} than the source: its storage settings may be those "
+                "of another store"
+            )
         obstacle = self._target.obstacle_to(line.entry.kind)
         if obstacle is not None and not replaces.is_done:
             refused["views-refused"] = obstacle
@@ -354,7 +359,7 @@ class _Replaces:
 
 
 def is_another(source: Source, line: MoveLine, location: str) -> bool:
-    """Say whether a source has another table by now at the very location of one that was moved.
+    """Say whether a source has another table at the very location of one that was moved, or is to be.
 
     Names recur in file-system tables: whoever makes a table begins with `v1`.
     """

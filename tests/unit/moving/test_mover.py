@@ -13,6 +13,7 @@ import pytest
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.fileio.schemes import files_for
+from app.moving.choices import PathMap
 from app.moving.folder_source import FolderSource
 from app.moving.reports import MoveReport, MoveState
 from app.moving.rest_source import RestSource
@@ -75,6 +76,21 @@ def test_recheck_knows_another_table_at_the_same_place(moves: Moves, lake: Path)
     ((line, change),) = recheck(source, MoveReport(moves.report, source.name, moves.uri, writes=False))
 
     assert change == f"the source has another table or view at {line.source_location}"
+
+
+def test_a_target_that_finds_another_table_at_the_place_registers_none(
+    moves: Moves, lake: Path, tmp_path: Path
+) -> None:
+    """Its storage settings may be those of another store for a while."""
+    theirs = tmp_path / "theirs"
+    make_anew(theirs)
+    make_anew(lake)
+    terms = Terms(Mode.ADOPT, paths=PathMap([(f"file://{theirs}", f"file://{lake}")]))
+
+    moves.run(FolderSource(f"file://{theirs}", files_for({})), terms)
+
+    assert moves.lines["sales.orders"].state is MoveState.REFUSED
+    assert "other-store" in moves.lines["sales.orders"].codes
 
 
 def test_who_looks_on_is_shown_what_the_source_has_by_that_name_now(moves: Moves, lake: Path) -> None:
