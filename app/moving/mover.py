@@ -320,7 +320,7 @@ class Mover:
             return False
         if self._terms.mode is Mode.ADOPT or (earlier.source_location, earlier.target) != (location, target):
             return False
-        present = self._target.find(target, earlier.entry.kind)
+        present = self._target.find_readable(target, earlier.entry.kind)
         if present is None or not _is_same(present, earlier):
             return False
         return not is_another(self._source, earlier, location)

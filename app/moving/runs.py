@@ -210,5 +210,5 @@ def _is_own(source: Source, target: MoveTarget | None, line: MoveLine, location:
     """Say whether what a source without entries has now is a commit of the target."""
     if target is None or source.has_entries:
         return False
-    present = target.find(line.target, line.entry.kind)
+    present = target.find_readable(line.target, line.entry.kind)
     return present is not None and present.location == location

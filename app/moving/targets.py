@@ -94,6 +94,15 @@ class MoveTarget:
         location, named = found
         return Present(kind, location, str(named.metadata.get(f"{kind}-uuid") or ""))
 
+    def find_readable(self, name: TableIdentifier, kind: EntryKind) -> Present | None:
+        """Return what has a name, if its metadata file is found."""
+        try:
+            return self.find(name, kind)
+        except CatalogRefused as refused:
+            if refused.is_missing_file:
+                return None
+            raise
+
     def has_been_at(self, name: TableIdentifier, kind: EntryKind, location: str) -> bool:
         """Say whether what has a name is at a metadata file, or has come from it."""
         found = self._metadata(name, kind)

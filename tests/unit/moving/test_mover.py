@@ -104,6 +104,21 @@ def test_who_looks_on_is_shown_what_the_source_has_by_that_name_now(moves: Moves
     assert moves.run(FolderSource(f"file://{lake}", files_for({})), terms) == {"sales.orders": MoveState.KEPT}
 
 
+def test_a_file_that_the_target_lost_is_said_to_be_missing_there(
+    moves: Moves, lake: Path, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "theirs"
+    make_anew(lake)
+    shutil.copytree(lake, theirs)
+    terms = Terms(Mode.LOOK_ON, paths=PathMap([(f"file://{theirs}", f"file://{lake}")]))
+    source = FolderSource(f"file://{theirs}", files_for({}))
+    assert moves.run(source, terms) == {"sales.orders": MoveState.DONE}
+    shutil.rmtree(lake / "sales")
+
+    assert moves.run(source, terms) == {"sales.orders": MoveState.REFUSED}
+    assert "metadata-missing" in moves.lines["sales.orders"].codes
+
+
 @pytest.mark.parametrize("step", ["begun", "registered"])
 def test_a_source_that_does_not_find_a_file_has_not_let_the_table_go(
     moves: Moves, lake: Path, step: str
