@@ -137,13 +137,16 @@ class FolderSource:
 
     def _kind(self, identifier: TableIdentifier) -> EntryKind:
         if identifier not in self._kinds:
-            folder = self._folders[identifier]
-            try:
-                is_view = "view-uuid" in self._read(folder, folder.names[-1])
-            except SourceFailed:
-                is_view = False  # The server will say what is wrong with the file.
-            self._kinds[identifier] = "view" if is_view else "table"
+            self._kinds[identifier] = "view" if self._is_view(self._folders[identifier]) else "table"
         return self._kinds[identifier]
+
+    def _is_view(self, folder: _Folder) -> bool:
+        for name in reversed(folder.names):
+            try:
+                return "view-uuid" in self._read(folder, name)
+            except SourceFailed:
+                continue  # It has vanished; else the server will say what is wrong with it.
+        return False
 
     # Which file is the newest
 

@@ -92,6 +92,15 @@ def test_views_are_known_by_their_files(tmp_path: Path) -> None:
     ]
 
 
+def test_views_are_known_by_any_file_that_can_be_read(tmp_path: Path) -> None:
+    write(tmp_path, "00000-a.metadata.json", **{"view-uuid": "x"})
+    write(tmp_path, "00001-b.metadata.json", **{"view-uuid": "x"})
+    source = FolderSource(f"file://{tmp_path}", files_for({}))
+    (tmp_path / "sales" / "orders" / "metadata" / "00001-b.metadata.json").unlink()
+
+    assert list(source.entries(SALES)) == [Entry(ORDERS.identifier, "view")]
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
