@@ -55,9 +55,9 @@ def real_places() -> Callable[[str], Hashable]:
 
 
 def links_below(location: str, is_missed: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the symbolic links below a local folder that a listing passes over although something is behind them.
+    """Yield the symbolic links that a listing of a local folder passes over.
 
-    These are links to folders, and links to files that would be missed. In object stores there are none.
+    Only those to folders, and to files that would be missed. In object stores there are none.
 
     Args:
         location: of the folder.

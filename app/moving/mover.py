@@ -359,9 +359,9 @@ class _Replaces:
 
 
 def is_another(source: Source, line: MoveLine, location: str) -> bool:
-    """Say whether a source has another table at the very location of one that was moved, or is to be.
+    """Say whether a source has another table than a line at its very location.
 
-    Names recur in file-system tables: whoever makes a table begins with `v1`.
+    Names recur in file-system tables: each of them begins with `v1`.
     """
     if version_in(location) is None or not line.uuid:
         return False

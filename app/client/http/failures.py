@@ -43,7 +43,10 @@ class CatalogRefused(CallFailed):
 
     @property
     def is_missing_file(self) -> bool:
-        """Whether the name is there and its metadata file is not found; after any other 404 the name is not there."""
+        """Whether the name is there, and its metadata file is not found.
+
+        Any other 404 says that the name is not there.
+        """
         return self.status == 404 and self.type == "NotFoundException"
 
     def __str__(self) -> str:
