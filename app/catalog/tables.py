@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base
@@ -25,6 +26,8 @@ from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed, CorruptMetadata, InvalidMetadata, PurgeRefused
 from app.formats.metadata.files import MetadataJson
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -157,18 +160,41 @@ def unregister_table(
         PointerMoved: the table kept changing.
         CommitStateUnknown: the database did not answer.
     """
-    catalog.permit("unregister_table", identifier)
 
     def look(pointer: Pointer) -> TableMetadata:
-        check_unprotected(catalog, TABLES, pointer, "unregister")
-        if expected is not None and pointer.metadata_location != expected:
-            found = f"it is at {pointer.metadata_location}"
-            error = CommitFailed(
-                f"Cannot unregister {identifier}: expected metadata-location {expected[:500]}, {found}"
-            )
-            explain(error, Base(TABLES, identifier, pointer, None), ())
-            raise error
+        _check_unregistration(catalog, pointer, expected)
         return catalog.read(TABLES, pointer)
 
-    pointer, metadata = drop_as_seen(catalog, TABLES, identifier, look, event="unregistered")
+    pointer, metadata = _unregister(catalog, identifier, look)
     return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)
+
+
+def unregister_unread_table(
+    catalog: Catalog, identifier: TableIdentifier, expected: str | None = None
+) -> Location:
+    """Remove a table whose metadata need not be readable, and return where that is.
+
+    Raises like `unregister_table`, but for what is wrong with the metadata file.
+    """
+    pointer, _ = _unregister(
+        catalog, identifier, lambda found: _check_unregistration(catalog, found, expected)
+    )
+    return pointer.metadata_location
+
+
+def _unregister(
+    catalog: Catalog, identifier: TableIdentifier, look: Callable[[Pointer], T]
+) -> tuple[Pointer, T]:
+    catalog.permit("unregister_table", identifier)
+    return drop_as_seen(catalog, TABLES, identifier, look, event="unregistered")
+
+
+def _check_unregistration(catalog: Catalog, pointer: Pointer, expected: str | None) -> None:
+    check_unprotected(catalog, TABLES, pointer, "unregister")
+    if expected is not None and pointer.metadata_location != expected:
+        error = CommitFailed(
+            f"Cannot unregister {pointer.identifier}: expected metadata-location {expected[:500]}, "
+            f"it is at {pointer.metadata_location}"
+        )
+        explain(error, Base(TABLES, pointer.identifier, pointer, None), ())
+        raise error

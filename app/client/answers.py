@@ -148,6 +148,12 @@ class ExpiredSnapshot(ServerAnswer):
     timestamp_ms: int
 
 
+class UnregisteredTable(ServerAnswer):
+    """A table that was let go without being read."""
+
+    metadata_location: str
+
+
 class AdoptedTable(ServerAnswer):
     """A file-system table that was adopted."""
 

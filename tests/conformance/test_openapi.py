@@ -33,7 +33,7 @@ ADDED_PARAMETERS = {
     "updateTable": _REBASE_HEADERS,
     "commitTransaction": _REBASE_HEADERS,
     # Ours as well: a table that has moved on is not let go.
-    "unregisterTable": frozenset({"X-Icetower-Expected-Metadata-Location"}),
+    "unregisterTable": frozenset({"X-Icetower-Expected-Metadata-Location", "X-Icetower-Unread"}),
 }
 EXTENSIONS = frozenset({"extension", "management", "operations"})
 

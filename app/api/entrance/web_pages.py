@@ -28,6 +28,7 @@ _ONLY_ONCE = frozenset(
         b"x-icetower-expected-metadata-location",
         b"x-icetower-job",
         b"x-icetower-rebase",
+        b"x-icetower-unread",
     }
 )
 _OAUTH_TOKENS = b"/oauth/tokens"

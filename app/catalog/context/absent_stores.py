@@ -41,7 +41,7 @@ def _check_any(catalog: Catalog, missing: str, *places: str) -> None:
         raise FilesUnavailable(
             f"It is not known whether {missing} is gone: nothing at all is found in {places[-1]}, as if its disk "
             "were not mounted, its bucket not there, or the storage settings those of another store. Bring it back, or "
-            "let go what the catalog has there (`icetower table unregister`, `icetower dropped purge`)"
+            "let go what the catalog has there (`icetower table unregister --unread`, `icetower dropped purge`)"
         )
 
 

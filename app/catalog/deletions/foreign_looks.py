@@ -85,7 +85,7 @@ class ForeignLook:
             # If not, each of its commits has noted the folders: deletions elsewhere need not wait.
             raise FilesUnavailable(
                 f"It is not known which files table {pointer.identifier} reaches {where}: {error}. "
-                f"Make it readable, or let it go: `icetower table unregister {pointer.identifier}`, or "
+                f"Make it readable, or let it go: `icetower table unregister --unread {pointer.identifier}`, or "
                 "`icetower dropped purge` if it was dropped"
             ) from error
         if found is not None:

@@ -224,7 +224,7 @@ class ReachedStates:
 
 
 def _mend(pointer: Pointer) -> str:
-    let_go = f"`icetower table unregister {pointer.identifier}`"
+    let_go = f"`icetower table unregister --unread {pointer.identifier}`"
     return f". Mend that file; or let the table go ({let_go}) and delete the file"
 
 

@@ -118,6 +118,9 @@ def adopt_table(
 @commands.command("unregister")
 def unregister_table(
     name: TableName,
+    unread: Annotated[
+        bool, typer.Option("--unread", help="Do so even if its metadata cannot be read.")
+    ] = False,
     uri: Uri = None,
     warehouse: Warehouse = None,
     separator: Separator = ".",
@@ -131,11 +134,14 @@ def unregister_table(
     """
     identifier = identifier_from(name, separator)
     with connected(uri, warehouse) as catalog:
-        loaded = catalog.tables.unregister(identifier)
+        if unread:
+            location: str | None = catalog.tables.unregister_unread(identifier)
+        else:
+            location = catalog.tables.unregister(identifier).metadata_location
     if as_json:
-        print_json({"metadata-location": loaded.metadata_location})
+        print_json({"metadata-location": location})
         return
-    print_line(f"Unregistered table {name}. Its metadata stays at {loaded.metadata_location}.")
+    print_line(f"Unregistered table {name}. Its metadata stays at {location}.")
 
 
 @commands.command("drop")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.client.answers import AdoptedTable, ExpiredSnapshots, OpenAnswer, TableAnswer
+from app.client.answers import AdoptedTable, ExpiredSnapshots, OpenAnswer, TableAnswer, UnregisteredTable
 from app.client.named import NamedCalls
 from app.client.request_parts import Changes, JsonObject, change_body, given, namespace_path, path_piece
 from app.engine.model.identifiers import TableIdentifier
 
 EXPECTED_LOCATION = "X-Icetower-Expected-Metadata-Location"
+UNREAD = "X-Icetower-Unread"
 """Header with a percent-encoded location."""
 
 
@@ -68,6 +69,11 @@ class TableCalls(NamedCalls[TableAnswer]):
         """
         headers = {} if expected is None else {EXPECTED_LOCATION: path_piece(expected)}
         return self._calls.read(TableAnswer, "POST", f"{self._path(identifier)}/unregister", headers=headers)
+
+    def unregister_unread(self, identifier: TableIdentifier) -> str:
+        """Take a table out of the catalog whose metadata need not be readable; return where that is."""
+        path, headers = f"{self._path(identifier)}/unregister", {UNREAD: "true"}
+        return self._calls.read(UnregisteredTable, "POST", path, headers=headers).metadata_location
 
     def drop(self, identifier: TableIdentifier, *, purge: bool = False) -> None:
         """Drop a table; its files stay unless `purge` is asked for."""

@@ -65,7 +65,7 @@ def unreadable(reason: str) -> HealthFinding:
         Severity.CRITICAL,
         f"The table cannot be read: {reason}. While it may name files of others, expiries and purges of its warehouse"
         " wait: make it readable, or let it go",
-        "icetower table unregister {table}",
+        "icetower table unregister --unread {table}",
     )
 
 

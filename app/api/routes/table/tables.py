@@ -26,7 +26,9 @@ from app.api.responses.table_answers import table_answer
 from app.catalog import adoptions, named, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
+from app.catalog.context.recorded_places import RecordedPlace
 from app.engine.model.identifiers import TableIdentifier, check_identifier
+from app.engine.model.ids import Location
 from app.errors import InvalidRequest
 
 router = APIRouter()
@@ -94,6 +96,14 @@ def adopt_table(visit: Visited) -> Response:
 def unregister_table(visit: Visited) -> Response:
     """Unregister a table."""
     identifier, expected = visit.table, _expected_location(visit)
+    if _is_true_header(visit, "X-Icetower-Unread"):
+        return run_once(
+            visit,
+            lambda catalog: _unregistered_unread(
+                tables.unregister_unread_table(catalog, identifier, expected)
+            ),
+            lambda recorded: _unregistered_unread(RecordedPlace.of_text(recorded).location),
+        )
 
     def mutate(catalog: Catalog) -> Response:
         return _unregistered(tables.unregister_table(catalog, identifier, expected))
@@ -138,13 +148,25 @@ def _unregistered(loaded: LoadedTable) -> Response:
     return json_answer(loaded_json(loaded.location, loaded.json, {}))
 
 
+def _unregistered_unread(location: Location) -> Response:
+    return json_answer(orjson.dumps({"metadata-location": location}))
+
+
 def _expected_location(visit: Visit) -> str | None:
     text = visit.header(b"x-icetower-expected-metadata-location")
     return None if text is None else decode_piece(text.decode("latin-1"))
 
 
 def _is_true(visit: Visit, parameter: str) -> bool:
-    value = visit.query.get(parameter, "").lower()
+    return _flag(parameter, visit.query.get(parameter, ""))
+
+
+def _is_true_header(visit: Visit, name: str) -> bool:
+    return _flag(name, (visit.header(name.lower().encode()) or b"").decode("latin-1"))
+
+
+def _flag(name: str, text: str) -> bool:
+    value = text.lower()
     if value in ("true", "false", ""):
         return value == "true"
-    raise InvalidRequest(f"Invalid {parameter} {value[:100]!r}: it must be true or false")
+    raise InvalidRequest(f"Invalid {name} {value[:100]!r}: it must be true or false")

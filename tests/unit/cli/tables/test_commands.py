@@ -10,6 +10,7 @@ import pytest
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.fileio.locations import local_path
 from tests.unit.cli.conftest import Icetower
 
 
@@ -80,6 +81,16 @@ def test_a_table_is_unregistered_and_registered_again(icetower: Icetower, namesp
     assert icetower("table", "register", table, left.json["metadata-location"]).status == 1
     assert icetower("table", "register", table, left.json["metadata-location"], "--overwrite").status == 0
     assert "Its metadata stays at" in icetower("table", "unregister", table).out
+
+
+def test_a_table_whose_metadata_is_gone_is_unregistered(icetower: Icetower, table: str) -> None:
+    location = icetower("table", "show", table, "--json").json["metadata-location"]
+    Path(local_path(location)).unlink()
+    assert icetower("table", "unregister", table).status == 1
+
+    left = icetower("table", "unregister", table, "--unread")
+
+    assert (left.status, left.out) == (0, f"Unregistered table {table}. Its metadata stays at {location}.\n")
 
 
 def test_a_file_system_table_is_adopted_and_forks_are_said(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import httpx
 import pytest
 
+from app.fileio.locations import local_path
 from tests.builders.http_catalog import (
     SCHEMA,
     error_of,
@@ -222,6 +224,31 @@ def test_unregistered_table_is_answered_once_more_and_can_be_registered(api: htt
     assert error_of(api.post(f"/v1/namespaces/{ns}/tables/t/unregister"))[0] == 404
     body = {"name": "t", "metadata-location": before["metadata-location"]}
     assert api.post(f"/v1/namespaces/{ns}/register", json=body).status_code == 200
+
+
+def test_table_that_cannot_be_read_is_unregistered_unread(api: httpx.Client, ns: str) -> None:
+    location = make_table(api, ns, "t")["metadata-location"]
+    url, key = f"/v1/namespaces/{ns}/tables/t", {"Idempotency-Key": str(uuid.uuid4())}
+    Path(local_path(location)).unlink()
+    assert error_of(api.post(f"{url}/unregister"))[:2] == (404, "NotFoundException")
+    wrong = {"X-Icetower-Unread": "yes"}
+    assert error_of(api.post(f"{url}/unregister", headers=wrong)) == (
+        400,
+        "BadRequestException",
+        "Invalid X-Icetower-Unread 'yes': it must be true or false",
+    )
+    elsewhere = {"X-Icetower-Unread": "true", "X-Icetower-Expected-Metadata-Location": "elsewhere"}
+    assert api.post(f"{url}/unregister", headers=elsewhere).status_code == 409
+
+    unread = {"X-Icetower-Unread": "true", **key}
+    gone = [api.post(f"{url}/unregister", headers=unread) for _ in range(2)]
+
+    assert [answer.json() for answer in gone] == [{"metadata-location": location}] * 2
+    assert api.get(url).status_code == 404
+    assert error_of(api.post(f"{url}/unregister", headers={"X-Icetower-Unread": "true"}))[:2] == (
+        404,
+        "NoSuchTableException",
+    )
 
 
 def test_literal_plus_finds_the_name_with_a_plus_where_no_name_has_a_space(
