@@ -17,6 +17,7 @@ from app.setting_types import mask_url_password
 from app.settings import Settings, load_settings
 
 METRICS_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+_IN_MEMORY = "/dev/shm"  # noqa: S108 - the folder inside it is this user's alone
 
 
 def run_server(flags: Mapping[str, object], config_file: Path | None) -> None:
@@ -60,6 +61,8 @@ def _metrics_folder(workers: int) -> Iterator[None]:
     if workers == 1 or METRICS_FOLDER_VARIABLE in os.environ:
         yield
         return
-    with TemporaryDirectory(prefix="icetower-metrics-") as folder:
+    # The files in it are mapped: on a full disk, writing to a new page of one would end the process.
+    parent = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK | os.X_OK) else None
+    with TemporaryDirectory(prefix="icetower-metrics-", dir=parent) as folder:
         os.environ[METRICS_FOLDER_VARIABLE] = folder
         yield

@@ -176,6 +176,26 @@ def test_several_processes_share_the_port_and_add_up_their_metrics_and_stop_toge
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="files in memory are a matter of Linux")
+def test_metrics_of_several_processes_lie_in_memory_where_no_full_disk_ends_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(folder))
+    with serving("--workers", "2") as (process, said):
+        assert httpx.get(f"http://127.0.0.1:{port_in(said)}/health", timeout=PATIENCE_SECONDS).is_success
+        workers = psutil.Process(process.pid).children()
+        mapped = {
+            Path(part.path) for worker in workers for part in worker.memory_maps() if ".db" in part.path
+        }
+        status = ended(process, signal.SIGTERM)[0]
+
+    metrics = {path for path in mapped if path.name.startswith("counter_")}
+    assert metrics, "each process counts in a file"
+    assert {path.parent.parent for path in metrics} == {Path("/dev/shm")}
+    assert (status, [path for path in metrics if path.parent.exists()]) == (0, [])
+
+
+@pytest.mark.slow
 def test_processes_that_stop_take_no_connection_while_a_request_runs(folder: Path) -> None:
     with serving("--workers", "2") as (process, said), ExitStack() as stack:
         address = ("127.0.0.1", port_in(said))
