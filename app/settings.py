@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 from pydantic import Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
@@ -56,6 +57,7 @@ SECRETS_PREFIX = "ICETOWER_SECRET_"
 _A_DAY_S, _A_YEAR_S = 24 * 3600, 366 * 24 * 3600
 _KUBERNETES_VARIABLE = re.compile(r"ICETOWER_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)")
 _KUBERNETES_PORT = re.compile(r"(tcp|udp)://")
+_LINE_OF_OURS = re.compile(rf"^\s*(export\s+)?{PREFIX}", re.IGNORECASE | re.MULTILINE)
 
 
 class Settings(BaseSettings):
@@ -371,6 +373,7 @@ def _read_dotenv(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
+        _check_lines(path)
         variables = {name: value or "" for name, value in dotenv_values(path).items()}
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSetting(f"Cannot read {path}: {error}") from error
@@ -378,6 +381,16 @@ def _read_dotenv(path: Path) -> dict[str, Any]:
     found = DotEnvSettingsSource(Settings, env_file=path)()
     # The source also hands out every other variable of the file, which belong to someone else.
     return _without_kubernetes_port({name: found[name] for name in Settings.model_fields if name in found})
+
+
+def _check_lines(path: Path) -> None:
+    """Refuse lines of ours that are no assignments: the library passes over them."""
+    with path.open(encoding="utf-8") as file:
+        for line in parse_stream(file):
+            if line.error and _LINE_OF_OURS.search(line.original.string):
+                raise InvalidSetting(
+                    f"Cannot read line {line.original.line} of {path}: expected NAME=value, and an end to each quote"
+                )
 
 
 def _config_path(given: Path | None) -> Path | None:

@@ -108,6 +108,23 @@ def test_an_unknown_variable_in_dotenv_is_refused_and_those_of_others_are_not(fo
     assert load_settings().settings.port == 8181
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["ICETOWER_DATABASE_URL='postgresql://u:hunter2@h/d", "icetower_port : 9", "export ICETOWER_PORT='9' 10"],
+)
+def test_a_line_of_dotenv_that_is_no_assignment_is_refused_and_those_of_others_are_not(
+    line: str, folder: Path
+) -> None:
+    (folder / ".env").write_text(f"=other\n{line}\nICETOWER_HOST=::1\n")
+
+    with pytest.raises(InvalidSetting, match=r"^Cannot read line 2 of \.env: expected NAME=value") as refused:
+        load_settings()
+    assert "hunter2" not in str(refused.value)
+
+    (folder / ".env").write_text("=other\nOTHER='open\nICETOWER_HOST=::1\n")
+    assert load_settings().settings.host == "::1"
+
+
 def test_a_dotenv_that_is_not_text_is_refused(folder: Path) -> None:
     (folder / ".env").write_bytes(b"ICETOWER_HOST=\xff\xfe")
 
