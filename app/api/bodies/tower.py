@@ -11,6 +11,7 @@ import orjson
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from app.catalog.context.seen.traffic import Counts, QueueState, TableTraffic
+from app.engine.upkeep.sql_text import quoted
 
 _HELP = {
     "landed": "Commits that landed.",
@@ -105,4 +106,9 @@ def traffic_metrics(found: Iterable[TableTraffic]) -> Iterator[Metric]:
 
 
 def _labels(traffic: TableTraffic, process: str) -> list[str]:
-    return [traffic.warehouse, str(traffic.identifier), process]
+    named = traffic.identifier
+    # Without the quotes, a table `b.c` of namespace `a` would be table `c` of `a.b`: two samples of one series.
+    parts = [
+        quoted(part) if set(part) & {".", "`"} else part for part in (*named.namespace.levels, named.name)
+    ]
+    return [traffic.warehouse, ".".join(parts), process]

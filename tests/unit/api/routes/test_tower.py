@@ -165,3 +165,18 @@ def test_metrics_have_a_line_for_each_table_that_is_kept(tmp_path: Path) -> None
         assert f"icetower_table_queue_length{labels} 0.0" in lines
         assert any(line.startswith("icetower_commits_together_bucket") for line in lines)
         assert any(line.startswith("icetower_races_lost_total") for line in lines)
+
+
+def test_metrics_tell_apart_tables_whose_names_have_dots(tmp_path: Path) -> None:
+    with http_catalog(tmp_path) as api:
+        make_namespace(api, "a")
+        make_namespace(api, "a", "b")
+        make_table(api, "a", "b.c")
+        make_table(api, "a%1Fb", "c")
+
+        lines = api.get("/metrics").text.splitlines()
+
+        series = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
+        assert len(series) == len(set(series))
+        landed = [line for line in series if line.startswith("icetower_table_landed_total")]
+        assert {line.split('"')[3] for line in landed} == {"a.b.c", "a.`b.c`"}
