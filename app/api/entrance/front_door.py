@@ -25,12 +25,15 @@ from app.api.names_in_paths import split_prefix
 from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.error_frames import let_go_of_frames
 from app.errors import InvalidRequest
+from app.fileio.storage_settings import MASK
 from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, loggable, new_request_id, request_id
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _CLIENT_GONE = 499
 _JSON = (b"content-type", b"application/json")
+_USER_OF_URL = re.compile(r"://[^/?#\s'\"]*:[^/?#\s'\"]*@")
+_QUERY_OF_URL = re.compile(r"(://[^?\s'\"]*\?)[^\s'\"]+")
 
 
 class FrontDoor:
@@ -164,8 +167,13 @@ class FrontDoor:
         if client:
             line["client"] = client[0]
         if failure is not None and status < 500:
-            line["error"] = str(failure)[:500]
+            line["error"] = _without_secrets_of_urls(str(failure))[:500]
         log_lines.write(line)
+
+
+def _without_secrets_of_urls(text: str) -> str:
+    """Hide what a refusal repeats of signed URLs, and of URLs with a user: only the client may see it."""
+    return _QUERY_OF_URL.sub(rf"\1{MASK}", _USER_OF_URL.sub(f"://{MASK}@", text))
 
 
 class _Answer:

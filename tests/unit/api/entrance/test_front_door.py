@@ -23,7 +23,7 @@ from app.api.scope_keys import PREFIX
 from app.catalog.context.seen.receipt_book import ReceiptBook
 from app.database.connections.database import Database
 from app.database.outcomes.receipts import Receipts
-from app.errors import CommitStateUnknown, DatabaseUnavailable, NoSuchTable
+from app.errors import CommitStateUnknown, DatabaseUnavailable, InvalidRequest, NoSuchTable
 
 Headers = dict[bytes, bytes]
 
@@ -315,6 +315,25 @@ def test_failure_that_says_much_is_logged_in_part(lines: Lines) -> None:
     assert failure["message"].endswith("xthe end")
     assert failure["traceback"].endswith("xthe end\n")
     assert len(lines.stream.getvalue()) < 2 * telemetry.MAX_LOGGED_TEXT + 2000
+
+
+@pytest.mark.parametrize(
+    ("refused", "logged"),
+    [
+        (
+            "Invalid location 's3://AKID:hunter2@bucket/x?X-Amz-Signature=hunter2': it contains '?'",
+            "Invalid location 's3://********@bucket/x?********': it contains '?'",
+        ),
+        ("No file at https://h/x?sig=hunter2&se=1, sorry", "No file at https://h/x?******** sorry"),
+        ("Invalid name 'a?b': write u:v@w", "Invalid name 'a?b': write u:v@w"),
+    ],
+)
+def test_refusal_is_logged_without_the_secrets_of_its_urls(refused: str, logged: str, lines: Lines) -> None:
+    exchange = Exchange(raising(InvalidRequest(refused)))("POST")
+
+    (request,) = lines.records
+    assert request["error"] == logged
+    assert exchange.error["message"] == refused
 
 
 def test_failure_in_the_middle_of_an_answer_breaks_the_connection() -> None:
