@@ -19,6 +19,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\]):([0-9]{1,5})")
 _HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_.-]+|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?|\*")
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _DATABASE_SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:", "postgres:")
 
 
@@ -47,13 +48,23 @@ def _json_object(value: object) -> object:
     if isinstance(value, Secret):
         return value
     if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"expected a JSON object of names and values: {error}") from error
+        value = _json(value, "a JSON object of names and values")
     if not isinstance(value, dict):
         raise ValueError("expected names and values")  # noqa: TRY004 - what Pydantic collects is a ValueError
-    return dict(_flattened(value, ""))
+    found = dict(_flattened(value, ""))
+    # Pydantic takes them, and every answer that has one fails.
+    if any(_HALF_CHARACTER.search(text) for text in (*found, *found.values()) if isinstance(text, str)):
+        raise ValueError("a name or value has half of a character (a surrogate without the other one)")
+    return found
+
+
+def _json(text: str, expected: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"expected {expected}: {error}") from error
+    except RecursionError as error:
+        raise ValueError(f"expected {expected}: it is nested too deeply") from error
 
 
 def _flattened(table: Mapping[str, object], prefix: str) -> list[tuple[str, object]]:
@@ -73,12 +84,7 @@ def _flattened(table: Mapping[str, object], prefix: str) -> list[tuple[str, obje
 def _comma_separated(value: object) -> object:
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return tuple(part.strip() for part in value.split(",") if part.strip())
-    if isinstance(value, str):
-        try:
-            return json.loads(value)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"expected a comma-separated list or a JSON array: {error}") from error
-    return value
+    return _json(value, "a comma-separated list or a JSON array") if isinstance(value, str) else value
 
 
 def _known_database(url: DatabaseUrl) -> DatabaseUrl:
@@ -103,7 +109,12 @@ def _location(value: str) -> str:
     if not value.strip():
         raise ValueError("expected a folder or a URI")
     if not _SCHEME.match(value):
-        value = f"file://{Path(value).expanduser().absolute()}"
+        try:
+            value = f"file://{Path(value).expanduser().absolute()}"
+        except RuntimeError as error:
+            raise ValueError(
+                "there is no user whose folder this could be; write ./~ for a folder that begins so"
+            ) from error
     stripped = value.rstrip("/")
     return value if stripped.endswith(":") else stripped
 
@@ -118,8 +129,11 @@ def _known_location(value: str) -> str:
 def _local_folder(value: object) -> object:
     if isinstance(value, str) and _SCHEME.match(value):
         raise ValueError("expected a folder of this machine, not a URI")
-    if isinstance(value, str | Path) and Path(value).exists() and not Path(value).is_dir():
-        raise ValueError("expected a folder: this is a file")
+    try:
+        if isinstance(value, str | Path) and Path(value).exists() and not Path(value).is_dir():
+            raise ValueError("expected a folder: this is a file")
+    except OSError as error:
+        raise ValueError(f"it cannot be a folder: {error.strerror}") from error
     return value
 
 

@@ -55,14 +55,16 @@ def _listen(host: str, port: int, name: str) -> socket.socket:
         except OSError:
             listener.close()
             raise
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a host's name is encoded before it is looked up
         print_failure(_why_not_listening(host, port, name, error))
         raise typer.Exit(1) from error
     listener.set_inheritable(True)
     return listener
 
 
-def _why_not_listening(host: str, port: int, name: str, error: OSError) -> str:
+def _why_not_listening(host: str, port: int, name: str, error: OSError | UnicodeError) -> str:
+    if isinstance(error, UnicodeError):
+        return f"Cannot listen on {host[:100]!r} port {port}: no host can have this name"
     if error.errno == errno.EADDRINUSE:
         return f"Port {port} of {host} is in use by another process. Choose another one for {name}"
     if error.errno == errno.EACCES:

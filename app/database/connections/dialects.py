@@ -78,8 +78,18 @@ def _parse(text: str) -> URL:
             "Invalid setting database_url: it is not a URL such as postgresql://user:password@host:5432/name"
         ) from error
     if url.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
+        if "@" in (url.host or ""):
+            # Else an error about this host would show the end of the password.
+            raise InvalidSetting(
+                "Invalid setting database_url: it has two @; write %40 for the one in the password"
+            )
         return url.set(drivername="postgresql+psycopg")
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
+        if url.host:
+            raise InvalidSetting(
+                "Invalid setting database_url: SQLite has no host; write sqlite:/// before a path, as in "
+                "sqlite:////absolute/path/to/icetower.db"
+            )
         is_in_memory = ":memory:" in (url.database or ":memory:") or url.query.get("mode") == "memory"
         if is_in_memory:
             raise InvalidSetting(

@@ -44,7 +44,7 @@ def prepare_file(url: str) -> None:
     the other. It follows symbolic links to the file itself.
 
     Raises:
-        InvalidSetting: the folder cannot be made, or the file has another name.
+        InvalidSetting: the folder cannot be made, the file is a folder itself, or it has another name.
     """
     file = sqlite_file(url)
     if file is None:
@@ -56,6 +56,8 @@ def prepare_file(url: str) -> None:
             f"Cannot make the folder {file.parent} for the database: {error.strerror}"
         ) from error
     with suppress(OSError):  # not there yet, or opening it says why it cannot be used
+        if file.is_dir():
+            raise InvalidSetting(f"The database {file} is a folder; name a file in it")
         names = file.stat().st_nlink
         if names > 1:
             raise InvalidSetting(

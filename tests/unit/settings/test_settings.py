@@ -251,6 +251,9 @@ def test_allowed_locations_are_separated_by_commas_or_are_a_json_array(
         ("allowed_locations", "/data/../other", "segment"),
         ("manifest_folder", "s3://a/b", "expected a folder of this machine, not a URI"),
         ("manifest_folder", "/dev/null", "expected a folder: this is a file"),
+        ("manifest_folder", "a" * 300, "it cannot be a folder: File name too long"),
+        ("default_warehouse_location", "~no-such-user/x", "there is no user whose folder this could be"),
+        ("allowed_locations", "/a,~no-such-user/x", "there is no user whose folder this could be"),
     ],
 )
 def test_a_place_that_cannot_be_is_refused_by_name(
@@ -260,6 +263,25 @@ def test_a_place_that_cannot_be_is_refused_by_name(
     monkeypatch.setenv(variable, value)
 
     with pytest.raises(InvalidSetting, match=rf"^Invalid setting {name}.* \({variable}\): .*{reason}"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("default_warehouse_storage", '{"a":' * 5000, "a JSON object of names and values: it is nested too"),
+        ("allowed_locations", "[" * 5000, "a comma-separated list or a JSON array: it is nested too deeply"),
+        ("default_warehouse_properties", r'{"a": "\ud800"}', "half of a character"),
+        ("default_warehouse_overrides", r'{"\udfff": "a"}', "half of a character"),
+    ],
+)
+def test_json_that_nothing_could_work_with_is_refused_by_name(
+    name: str, value: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = f"ICETOWER_{name.upper()}"
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(InvalidSetting, match=rf"^Invalid setting {name} \({variable}\): .*{reason}"):
         load_settings()
 
 

@@ -349,11 +349,19 @@ def test_a_port_of_the_management_in_use_is_one_of_that_setting(
     assert failed.err.endswith("in use by another process. Choose another one for the setting management\n")
 
 
-def test_a_host_that_there_is_not_is_told_in_one_line(bare: Icetower) -> None:
-    failed = bare("serve", "--host", "no.such.host.invalid")
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [
+        ("no.such.host.invalid", "Cannot listen on no.such.host.invalid port 8181: "),
+        ("\u202e", "Cannot listen on '\\u202e' port 8181: no host can have this name\n"),
+        ("a" * 300, f"Cannot listen on '{'a' * 100}' port 8181: no host can have this name\n"),
+    ],
+)
+def test_a_host_that_there_is_not_is_told_in_one_line(host: str, told: str, bare: Icetower) -> None:
+    failed = bare("serve", "--host", host)
 
     assert failed.status == 1
-    assert failed.err.startswith("Error: Cannot listen on no.such.host.invalid port 8181: ")
+    assert failed.err.startswith(f"Error: {told}")
 
 
 def test_a_setting_that_makes_no_sense_is_wrong_usage(bare: Icetower) -> None:

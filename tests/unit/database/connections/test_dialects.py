@@ -47,6 +47,8 @@ def test_a_database_that_forgets_is_refused(url: str) -> None:
         ("secret", "is not a URL"),
         ("", "is not a URL"),
         ("postgresql://user:secret@host:port/name", "is not a URL"),
+        ("postgresql://user:p@secret@host/name", "it has two @; write %40 for the one in the password"),
+        ("sqlite://data/secret.db", "SQLite has no host; write sqlite:/// before a path"),
     ],
 )
 def test_other_urls_are_refused_without_their_secrets(url: str, words: str) -> None:

@@ -40,6 +40,11 @@ def test_other_databases_have_no_file(url: str) -> None:
     assert found_file(url) is None
 
 
+def test_a_folder_is_refused_as_one(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match=f"{tmp_path} is a folder; name a file in it"):
+        prepare_file(f"sqlite:///{tmp_path}")
+
+
 def test_a_file_with_two_names_is_refused_and_a_symbolic_link_is_none(tmp_path: Path) -> None:
     path, link = tmp_path / "a.db", tmp_path / "elsewhere" / "link.db"
     url, other = f"sqlite:///{path}", f"sqlite:///{link}"
