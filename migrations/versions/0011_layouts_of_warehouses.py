@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
+from alembic.util import CommandError
 
 revision = "0011"
 down_revision = "0010"
@@ -18,4 +19,10 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    query = sa.text("SELECT name FROM warehouses WHERE layout <> 'catalog' ORDER BY name")
+    if names := op.get_bind().scalars(query).all():
+        # Nothing would say what they were once this revision is back.
+        raise CommandError(
+            f"older builds know no layout hadoop; drop its warehouses first, their files stay: {', '.join(names)}"
+        )
     op.drop_column("warehouses", "layout")

@@ -21,6 +21,7 @@ from app.database.schema import partial_indexes  # noqa: F401 - adds them to the
 from app.database.schema.migrations import downgrade, migrate
 from app.database.schema.revisions import MIGRATIONS, check_revision, found_revision, known_revision
 from app.database.schema.rows import metadata
+from app.database.warehouses import Layout
 from app.errors import DatabaseBehind, DatabaseUnavailable
 from tests.contract.database.every_call import fill
 from tests.contract.database.races import run_together
@@ -114,6 +115,20 @@ def test_each_revision_goes_down_and_up_again_with_rows_in_place(database: Datab
     assert database.read(lambda connection: inspect(connection).get_table_names()) == ["alembic_version"]
     migrate(database)
     fill(Stores.on(database))
+
+
+def test_going_down_does_not_forget_the_layout_of_a_warehouse(database: Database) -> None:
+    migrate(database)
+    warehouses = Stores.on(database).warehouses
+    warehouses.create("lake", "file:///lake", layout=Layout.HADOOP, created_ms=1)
+
+    with pytest.raises(DatabaseBehind, match="drop its warehouses first, their files stay: lake"):
+        downgrade(database, "0010")
+    assert found_revision(database) == known_revision()
+
+    warehouses.drop("lake")
+    downgrade(database, "0010")
+    migrate(database)
 
 
 def test_places_in_hdfs_and_azure_get_the_names_that_are_asked_for(database: Database) -> None:
