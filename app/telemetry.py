@@ -9,9 +9,10 @@ import secrets
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from select import PIPE_BUF
 from typing import BinaryIO
 
 import orjson
@@ -122,15 +123,26 @@ class LogLines:
             return
         # Looked up late, so that a captured or redirected standard output is the one written to.
         stream = self._stream if self._stream is not None else sys.stdout.buffer
-        chunk = b"".join(self._lines)
-        self._lines.clear()
+        lines, self._lines = self._lines, []
         self._size_bytes = 0
         try:
-            stream.write(chunk)
-            stream.flush()
+            for piece in _pieces(lines):
+                stream.write(piece)
+                stream.flush()
         except (OSError, ValueError):
             # A closed pipe must not fail requests; the lines have nowhere to go.
             return
+
+
+def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines in pieces that a pipe takes as a whole: other server processes write to it, too."""
+    piece = b""
+    for line in lines:
+        if piece and len(piece) + len(line) > PIPE_BUF:
+            yield piece
+            piece = b""
+        piece += line
+    yield piece
 
 
 log_lines = LogLines()

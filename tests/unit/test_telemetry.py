@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from select import PIPE_BUF
 
 import orjson
 import pytest
@@ -28,6 +29,20 @@ from app.telemetry import (
 class ClosedPipe(io.BytesIO):
     def write(self, _: object) -> int:
         raise BrokenPipeError
+
+
+class Writes(io.RawIOBase):
+    """Notes what the operating system is given in one call."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: object) -> int:
+        self.pieces.append(bytes(piece))  # type: ignore[call-overload]  # a buffer, for which 3.11 has no type
+        return len(self.pieces[-1])
 
 
 @pytest.fixture
@@ -66,6 +81,20 @@ def test_many_lines_flush_themselves() -> None:
     lines.write({"a": "x" * FLUSH_AT_BYTES})
 
     assert len(written.getvalue()) > FLUSH_AT_BYTES
+
+
+def test_lines_of_several_processes_are_not_mixed_in_a_pipe() -> None:
+    writes = Writes()
+    lines = LogLines(io.BufferedWriter(writes))
+
+    for length in (*range(10, 1000, 7), PIPE_BUF + 1, 5):
+        lines.write({"a": "x" * length})
+    lines.flush()
+
+    assert all(piece.endswith(b"\n") for piece in writes.pieces)
+    too_long = [piece for piece in writes.pieces if len(piece) > PIPE_BUF]
+    assert [piece.count(b"\n") for piece in too_long] == [1], "a pipe may cut this one line"
+    assert len(writes.pieces) < 25
 
 
 def test_closed_pipe_fails_nobody() -> None:
