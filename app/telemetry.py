@@ -178,6 +178,9 @@ def configure_logging(level: str) -> None:
         logger = logging.getLogger(name)
         logger.handlers = []
         logger.propagate = True
+    # They log whole URLs, and WebHDFS is given tokens in those.
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     # The front door writes a line for each request that says more.
     access = logging.getLogger("uvicorn.access")
     # As long as a handler could get them, uvicorn puts its lines together.

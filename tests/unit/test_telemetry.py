@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from select import PIPE_BUF
 
+import httpx
 import orjson
 import pytest
 
@@ -59,6 +60,8 @@ def root_logger() -> Iterator[logging.Logger]:
     handlers, level = root.handlers, root.level
     yield root
     root.handlers, root.level = handlers, level
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
     logging.getLogger("uvicorn.access").disabled = False
 
 
@@ -174,6 +177,18 @@ def test_level_decides_what_is_written(stream: io.BytesIO, root_logger: logging.
     logging.getLogger("some.library").warning("loud")
 
     assert [orjson.loads(line)["message"] for line in stream.getvalue().splitlines()] == ["loud"]
+
+
+def test_addresses_that_the_server_asks_are_not_logged(
+    stream: io.BytesIO, root_logger: logging.Logger
+) -> None:
+    configure_logging("debug")
+
+    with httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200))) as client:
+        client.get("http://namenode:9870/webhdfs/v1/x?op=OPEN&delegation=hunter2")
+
+    telemetry.log_lines.flush()
+    assert stream.getvalue() == b""
 
 
 def test_request_ids_differ() -> None:
