@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
+import shutil
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +20,8 @@ from app.setting_types import mask_url_password
 from app.settings import Settings, load_settings
 
 METRICS_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+_METRICS_PREFIX = "icetower-metrics-"
+_STARTED_WITHIN_S = 60.0
 _IN_MEMORY = "/dev/shm"  # noqa: S108 - the folder inside it is this user's alone
 
 
@@ -63,6 +68,33 @@ def _metrics_folder(workers: int) -> Iterator[None]:
         return
     # The files in it are mapped: on a full disk, writing to a new page of one would end the process.
     parent = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK | os.X_OK) else None
-    with TemporaryDirectory(prefix="icetower-metrics-", dir=parent) as folder:
+    if parent is not None:
+        _delete_left_folders(Path(parent))
+    with TemporaryDirectory(prefix=_METRICS_PREFIX, dir=parent) as folder, _locked(folder):
         os.environ[METRICS_FOLDER_VARIABLE] = folder
         yield
+
+
+def _delete_left_folders(parent: Path) -> None:
+    """Delete what killed servers have left in memory; as long as one of their processes lives, it is locked."""
+    for left in parent.glob(f"{_METRICS_PREFIX}*"):
+        # A new one may not be locked yet; those of other users cannot be opened.
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _STARTED_WITHIN_S:
+                with _locked(left):
+                    shutil.rmtree(left)
+
+
+@contextmanager
+def _locked(folder: str | Path) -> Iterator[None]:
+    """Lock a folder for this process and all that are forked from it.
+
+    Raises:
+        OSError: others have locked it, or it cannot be opened.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -26,6 +29,7 @@ from tests.unit.cli.conftest import Icetower
 ROOT = Path(__file__).parents[4]
 ADDRESS = re.compile(r"http://\S+:(\d+)")
 PATIENCE_SECONDS = 60
+IN_MEMORY = Path("/dev/shm")
 
 
 @contextmanager
@@ -84,6 +88,34 @@ def successor_of(
 
     wait_until(lambda: bool(successors()))
     return successors()[0]
+
+
+@contextmanager
+def metrics_folder_of_others() -> Iterator[Path]:
+    """A folder as a server leaves it that was killed an hour ago."""
+    folder = Path(tempfile.mkdtemp(prefix="icetower-metrics-", dir=IN_MEMORY))
+    (folder / "counter_1.db").write_bytes(b"")
+    os.utime(folder, (time.time() - 3600, time.time() - 3600))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def own_folders(mapped: set[Path]) -> set[Path]:
+    """Return the folders of the mapped files in which processes count."""
+    found = {path.parent for path in mapped if path.name.startswith("counter_")}
+    assert found, "each process counts in a file"
+    return found
+
+
+def is_locked(folder: Path) -> bool:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def answers(process: subprocess.Popen[str], url: str) -> list[httpx.Response | None]:
@@ -176,23 +208,25 @@ def test_several_processes_share_the_port_and_add_up_their_metrics_and_stop_toge
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="files in memory are a matter of Linux")
+@pytest.mark.skipif(not IN_MEMORY.is_dir(), reason="files in memory are a matter of Linux")
 def test_metrics_of_several_processes_lie_in_memory_where_no_full_disk_ends_them(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(folder))
-    with serving("--workers", "2") as (process, said):
-        assert httpx.get(f"http://127.0.0.1:{port_in(said)}/health", timeout=PATIENCE_SECONDS).is_success
-        workers = psutil.Process(process.pid).children()
-        mapped = {
-            Path(part.path) for worker in workers for part in worker.memory_maps() if ".db" in part.path
-        }
-        status = ended(process, signal.SIGTERM)[0]
+    with metrics_folder_of_others() as left, metrics_folder_of_others() as held:
+        descriptor = os.open(held, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with serving("--workers", "2") as (process, said):
+            assert httpx.get(f"http://127.0.0.1:{port_in(said)}/health", timeout=PATIENCE_SECONDS).is_success
+            workers = psutil.Process(process.pid).children()
+            own = own_folders({Path(part.path) for worker in workers for part in worker.memory_maps()})
+            assert all(is_locked(each) for each in own), "else another server deletes it"
+            status = ended(process, signal.SIGTERM)[0]
+        os.close(descriptor)
 
-    metrics = {path for path in mapped if path.name.startswith("counter_")}
-    assert metrics, "each process counts in a file"
-    assert {path.parent.parent for path in metrics} == {Path("/dev/shm")}
-    assert (status, [path for path in metrics if path.parent.exists()]) == (0, [])
+        assert {each.parent for each in own} == {IN_MEMORY}
+        assert (status, [each for each in own if each.exists()]) == (0, [])
+        assert (left.exists(), held.exists()) == (False, True)
 
 
 @pytest.mark.slow
