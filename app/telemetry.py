@@ -135,7 +135,7 @@ class LogLines:
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines in pieces that a pipe takes as a whole: other server processes write to it, too."""
+    """Yield lines in pieces that a pipe takes as a whole: other processes write to it."""
     piece = b""
     for line in lines:
         if piece and len(piece) + len(line) > PIPE_BUF:

@@ -172,7 +172,7 @@ class FrontDoor:
 
 
 def _without_secrets_of_urls(text: str) -> str:
-    """Hide what a refusal repeats of signed URLs, and of URLs with a user: only the client may see it."""
+    """Hide queries and users of URLs that a refusal repeats: signed ones are keys."""
     return _QUERY_OF_URL.sub(rf"\1{MASK}", _USER_OF_URL.sub(f"://{MASK}@", text))
 
 

@@ -76,7 +76,7 @@ def _metrics_folder(workers: int) -> Iterator[None]:
 
 
 def _delete_left_folders(parent: Path) -> None:
-    """Delete what killed servers have left in memory; as long as one of their processes lives, it is locked."""
+    """Delete what killed servers have left: it is locked while one of their processes lives."""
     for left in parent.glob(f"{_METRICS_PREFIX}*"):
         # A new one may not be locked yet; those of other users cannot be opened.
         with suppress(OSError):
