@@ -45,12 +45,10 @@ class SqlSource:
         with self._reading() as connection:
             self._tables = _found_table(connection, _TABLES)
             if self._tables is None:
-                raise SourceFailed(
-                    f"{parsed.render_as_string()} has no table {_TABLES}: it is no SQL catalog"
-                )
+                raise SourceFailed(f"{_shown(parsed)} has no table {_TABLES}: it is no SQL catalog")
             self._properties = _found_table(connection, _PROPERTIES)
             self._catalog_name = self._chosen(connection, catalog_name)
-        self.name = f"{parsed.render_as_string()}#{self._catalog_name}"
+        self.name = f"{_shown(parsed)}#{self._catalog_name}"
 
     def namespaces(self) -> Iterator[Namespace]:
         with self._reading() as connection:
@@ -163,16 +161,25 @@ def _url(text: str) -> URL:
         plain = f"sqlite:///{plain.removeprefix('sqlite:')}"
     try:
         url = make_url(plain)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         raise SourceFailed("That is not the URL of a database: sqlite:///… and postgresql://… are") from error
-    if url.drivername in {"postgresql", "postgres"}:
+    if "@" in (url.host or ""):
+        # Else an error about this host would show the end of the password.
+        raise SourceFailed("The URL of the database has two @; write %40 for the one in the password")
+    # Which driver another program uses does not matter here.
+    if url.get_backend_name() in {"postgresql", "postgres"}:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername.startswith("sqlite") and (not url.database or not Path(url.database).is_file()):
         # SQLite would make an empty one.
         raise SourceFailed(f"There is no SQLite database at {url.database or 'an empty path'}")
-    if not url.drivername.startswith(("sqlite", "postgresql")):
+    if not url.drivername.startswith("sqlite"):
         raise SourceFailed(f"A database of {url.drivername} cannot be read: SQLite and Postgres can")
     return url
+
+
+def _shown(url: URL) -> str:
+    """Return a URL as anyone may see it; Java has the password among the parameters."""
+    return url.difference_update_query(("password", "sslpassword")).render_as_string()
 
 
 def _found_table(connection: Connection, name: str) -> Table | None:

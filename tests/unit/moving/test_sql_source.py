@@ -127,13 +127,31 @@ def test_what_is_no_catalog_is_refused(database: sqlite3.Connection, tmp_path: P
         SqlSource("postgresql://nobody:secret@127.0.0.1:1/db?connect_timeout=2")
 
 
+@pytest.mark.filterwarnings("ignore:Query string argument")  # SQLite knows no password
 def test_addresses_of_java_are_read_and_no_password_is_shown(
     database: sqlite3.Connection, tmp_path: Path
 ) -> None:
     fill(database, V0, ("prod", "sales", "orders", "o", None))
-    found = SqlSource(f"jdbc:sqlite:{tmp_path / 'catalog.db'}")
+    path = tmp_path / "catalog.db"
 
-    assert found.name == f"sqlite:///{tmp_path / 'catalog.db'}#prod"
+    assert SqlSource(f"jdbc:sqlite:{path}").name == f"sqlite:///{path}#prod"
+    shown = SqlSource(f"jdbc:sqlite:{path}?user=u&password=hunter2").name
+    assert shown == f"sqlite:///{path}?user=u#prod"
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("postgresql://u:hun@ter2@127.0.0.1:1/db", "write %40 for the one in the password"),
+        ("postgresql://u:hunter2@h:port/db", "is not the URL of a database"),
+        ("postgresql+asyncpg://u:hunter2@127.0.0.1:1/db", "The database of the SQL catalog failed"),
+    ],
+)
+def test_url_that_cannot_be_used_is_refused_without_its_password(url: str, reason: str) -> None:
+    with pytest.raises(SourceFailed, match=reason) as refused:
+        SqlSource(url)
+
+    assert "ter2" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
