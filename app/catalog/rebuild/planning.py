@@ -174,7 +174,7 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
         if (
             item.action is Action.ADVANCE
             and pointer is not None
-            and _goes_back(catalog, pointer, item, getattr(verdict.newest, "last_updated_ms", 0))
+            and _goes_back(catalog, pointer, item, verdict.newest.last_updated_ms if verdict.newest else 0)
         ):
             reason = (
                 "its pointer has been there before, and the file that it names now is there"
@@ -269,7 +269,9 @@ def _flaw_of(catalog: Catalog, name: FoundName, item: RebuildItem) -> str | None
     return None
 
 
-def _dropped(wish: RebuildWish, known: Known, item: RebuildItem, newest: object) -> str | None:
+def _dropped(
+    wish: RebuildWish, known: Known, item: RebuildItem, newest: FoundTable | FoundView
+) -> str | None:
     """Return why something seems to have been dropped, if that counts."""
     if wish.takes_dropped or item.named_by in (NamedBy.DATABASE, NamedBy.EXPORT):
         return None
@@ -281,17 +283,14 @@ def _dropped(wish: RebuildWish, known: Known, item: RebuildItem, newest: object)
     if drop is not None and drop.location == item.location:
         return drop_text(drop)
     # What was written after the export was alive then, or is younger.
-    is_older = not isinstance(newest, FoundTable) or (
-        known.export is not None and newest.last_updated_ms <= known.export.at_ms
-    )
-    if known.export is not None and is_older:
+    if known.export is not None and newest.last_updated_ms <= known.export.at_ms:
         return "found, and not in the export: it was dropped before, or made by another catalog"
     return None
 
 
-def _came_back(drop: ExportedDrop | None, newest: object) -> bool:
-    """Say whether a table was committed to after a drop from which it could come back."""
-    return drop is not None and isinstance(newest, FoundTable) and newest.last_updated_ms > drop.dropped_ms
+def _came_back(drop: ExportedDrop | None, newest: FoundTable | FoundView) -> bool:
+    """Say whether something was committed to after a drop from which it could come back."""
+    return drop is not None and newest.last_updated_ms > drop.dropped_ms
 
 
 def _drop_of(known: Known, uuid: str) -> ExportedDrop | None:
@@ -312,7 +311,7 @@ def _since_backup(known: Known, item: RebuildItem, newest: FoundTable | FoundVie
         return f"the export, which is younger than the database, calls it {names[0]}: rename it"
     if item.uuid in export.unregistered:
         return "it was unregistered after the database was saved: another catalog has it. Unregister it again"
-    is_older = isinstance(newest, FoundTable) and newest.last_updated_ms <= export.at_ms
+    is_older = newest.last_updated_ms <= export.at_ms
     drop = next((drop for drop in export.dropped if drop.uuid == item.uuid), None)
     if not is_older or (drop is not None and drop.location != newest.location):
         return None

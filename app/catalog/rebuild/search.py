@@ -216,7 +216,9 @@ def _judge(
         return ((None, Verdict(None, reason=_MOVED, others=tuple(file.found.location for file in files))),)
     if kind is PointerKind.VIEW:
         views = [file.found for file in at_home if isinstance(file.found, FoundView)]
-        return tuple((pointer, newest_view(views)) for pointer in pointers) or ((None, newest_view(views)),)
+        return tuple((pointer, newest_view(views, pointer.since)) for pointer in pointers) or (
+            (None, newest_view(views)),
+        )
     tables = [file.found for file in at_home if isinstance(file.found, FoundTable)]
     if not pointers:
         return ((None, _newest_table(catalog, tables, None)),)

@@ -24,7 +24,7 @@ class Evidence(StrEnum):
     UPDATED = "last-updated-ms"
     VERSION_LOG = "version-log"
     NUMBER = "file-number"
-    """Only the number in its name: that of views with equal logs."""
+    """Only the number in its name: that of views whose logs do not say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,11 @@ class FoundView:
     """Time in epoch milliseconds and version id of each entry, oldest first."""
     number: int | None
     """The number in the file's name."""
+
+    @property
+    def last_updated_ms(self) -> int:
+        """When it got its newest query; changes without a version leave no time."""
+        return self.version_log[-1][0] if self.version_log else 0
 
 
 @dataclass(frozen=True, slots=True)
