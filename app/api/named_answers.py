@@ -54,11 +54,12 @@ def loaded_once(
     identifier: TableIdentifier,
     mutate: Callable[[Catalog], Loaded[M]],
     answer: Callable[[Loaded[M]], Response],
+    load: Callable[[Catalog, Kind[M], TableIdentifier, str], Loaded[M]] = named.load_recorded,
 ) -> Response:
     """Run a mutation once, and answer with the table or view as the mutation left it."""
 
     def replay(recorded: str) -> Response:
-        return answer(named.load_recorded(visit.catalog, kind, identifier, recorded))
+        return answer(load(visit.catalog, kind, identifier, recorded))
 
     return run_once(visit, lambda catalog: answer(mutate(catalog)), replay)
 

@@ -12,7 +12,7 @@ from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landed_before import record_of_removal
 from app.catalog.commits.landing import land_one
 from app.catalog.context.catalog import Catalog, find_and_read
-from app.catalog.context.kinds import TABLES, Kind, Loaded, LoadedTable, M, taken_for_rename
+from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.places.locations import check_location, chosen_location, place_for_new
 from app.catalog.context.protection import check_unprotected, recovery_of
@@ -404,21 +404,21 @@ def load_as_recorded(
     return Loaded(identifier, at.location, metadata, metadata.to_json())
 
 
-def load_landed(catalog: Catalog, identifier: TableIdentifier, recorded: str) -> LoadedTable:
-    """Return the table of a commit that is repeated under its Idempotency-Key.
+def load_landed(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, recorded: str) -> Loaded[M]:
+    """Return the table or view of a commit that is repeated under its Idempotency-Key.
 
     Raises:
         CommitStateUnknown: it has landed, and cannot be shown any more. A client that hears of a refusal would delete
             manifests that the table has, wherever it is by now.
         FilesUnavailable: the store does not answer.
     """
-    catalog.permit("load_table", identifier)
+    catalog.permit(f"load_{kind}", identifier)
     try:
-        return load_recorded(catalog, TABLES, identifier, recorded)
+        return load_recorded(catalog, kind, identifier, recorded)
     except (NotFound, CorruptMetadata) as error:
         raise CommitStateUnknown(
-            f"This commit to {identifier} has landed, but the table has left this name since, and the metadata file of "
-            "the commit is gone. Nothing was deleted now"
+            f"This commit to {identifier} has landed, but the {kind} has left this name since, and the metadata file "
+            "of the commit is gone. Nothing was deleted now"
         ) from error
 
 

@@ -81,7 +81,7 @@ def replace_view(visit: Visited) -> Response:
     def mutate(catalog: Catalog) -> LoadedView:
         return views.replace_view(catalog, identifier, body.requirements or (), body.updates or ())
 
-    return loaded_once(visit, VIEWS, identifier, mutate, loaded_view_answer)
+    return loaded_once(visit, VIEWS, identifier, mutate, loaded_view_answer, named.load_landed)
 
 
 @router.delete("/v1/namespaces/{namespace}/views/{view}")

@@ -264,12 +264,13 @@ def test_answer_is_never_about_another_table_whose_file_was_put_there(
         assert first.json()["metadata"][uuid] in again.json()["error"]["message"]
 
 
+@pytest.mark.parametrize(("make", "kind"), [(make_table, "table"), (make_view, "view")])
 def test_commit_sent_again_whose_table_and_file_have_gone_is_not_refused(
-    api: httpx.Client, ns: str, key: dict[str, str]
+    api: httpx.Client, ns: str, key: dict[str, str], make: Callable[..., object], kind: str
 ) -> None:
     """On a refusal clients delete manifests, which the table has when it comes back."""
-    make_table(api, ns, "t")
-    url = f"/v1/namespaces/{ns}/tables/t"
+    make(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/{kind}s/t"
     landed = api.post(url, json=set_properties(a="b"), headers=key)
     api.post(url, json=set_properties(a="c"))
     assert api.delete(url).status_code == 204
@@ -278,6 +279,7 @@ def test_commit_sent_again_whose_table_and_file_have_gone_is_not_refused(
     again = api.post(url, json=set_properties(a="b"), headers=key)
 
     assert (again.status_code, again.json()["error"]["type"]) == (500, "CommitStateUnknownException")
+    assert f"the {kind} has left this name since" in again.json()["error"]["message"]
 
 
 def test_refusal_is_repeated_although_it_would_succeed_now(

@@ -22,6 +22,7 @@ from app.catalog.commits.intentions import Landed, Reserved
 from app.catalog.commits.landing import Landing
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.catalog.slots.landing_slots import QueuedTable
 from app.catalog.slots.queue import Before
 from app.catalog.slots.retries import load_retries
@@ -166,7 +167,7 @@ class _Commit:
 
     def _replay(self, recorded: str) -> Response:
         visit = self._visit
-        loaded = named.load_landed(visit.catalog, visit.table, recorded)
+        loaded = named.load_landed(visit.catalog, TABLES, visit.table, recorded)
         return table_answer(visit.parts.packed_answers, loaded)
 
 
