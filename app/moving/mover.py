@@ -308,10 +308,13 @@ class Mover:
 
     def _settled(self, line: MoveLine) -> MoveLine:
         """Take back at the target what a fence has set: it is about the source."""
-        if line.gc_was_off is None or self._terms.mode is Mode.LOOK_ON:
+        kind, is_fenced = line.entry.kind, line.gc_was_off is not None
+        if kind == "view":
+            is_fenced = self._terms.mode is Mode.FENCE or line.facts.get("moved-to") == self._terms.moved_to
+        if not is_fenced or self._terms.mode is Mode.LOOK_ON:
             return line
-        properties = [MOVED_TO] if line.gc_was_off else [MOVED_TO, GC_ENABLED]
-        return line.but(settled_location=self._target.take_back(line.target, properties))
+        properties = [MOVED_TO] if line.gc_was_off or kind == "view" else [MOVED_TO, GC_ENABLED]
+        return line.but(settled_location=self._target.take_back(line.target, kind, properties))
 
     # What earlier runs have done
 

@@ -140,15 +140,17 @@ class MoveTarget:
         self.catalog.tables.commit(name, [{"action": "assign-uuid", "uuid": new}])
         return new
 
-    def take_back(self, name: TableIdentifier, properties: Sequence[str]) -> str | None:
+    def take_back(self, name: TableIdentifier, kind: EntryKind, properties: Sequence[str]) -> str | None:
         """Remove properties that a fence has set at the source; return where the metadata is then."""
-        table = self.catalog.tables.load(name, "refs")
-        if all(table.property(key) is None for key in properties):
-            return table.metadata_location
-        return self.catalog.tables.commit(
+        is_table = kind == "table"
+        found = self.catalog.tables.load(name, "refs") if is_table else self.catalog.views.load(name)
+        if all(found.property(key) is None for key in properties):
+            return found.metadata_location
+        calls = self.catalog.tables if is_table else self.catalog.views
+        return calls.commit(
             name,
             [{"action": "remove-properties", "removals": [*properties]}],
-            [{"type": "assert-table-uuid", "uuid": table.metadata.get("table-uuid")}],
+            [{"type": f"assert-{kind}-uuid", "uuid": found.metadata.get(f"{kind}-uuid")}],
         ).metadata_location
 
     def _metadata(

@@ -423,3 +423,21 @@ def test_views_are_fenced_and_looked_on_too(old_source: RestSource, old_home: st
         assert moves.run(old_source, fence) == {"sales.big": MoveState.DONE}
         assert theirs.views.load(big).metadata["properties"][MOVED_TO] == moves.uri
         ours.views.commit(big, [{"action": "set-properties", "updates": {"a": "c"}}])
+
+
+@pytest.mark.parametrize("second", [Mode.FENCE, Mode.ADOPT])
+def test_fence_of_a_view_is_not_in_its_new_home(
+    old_source: RestSource, old_home: str, moves: Moves, second: Mode
+) -> None:
+    big, updates = TableIdentifier(SALES, "big"), [{"action": "set-properties", "updates": {"a": "b"}}]
+    with RemoteCatalog(old_home) as theirs, RemoteCatalog(moves.uri) as ours:
+        theirs.namespaces.create(SALES)
+        theirs.views.create(big, SCHEMA, VIEW_VERSION)
+        assert moves.run(old_source, Terms(Mode.FENCE, moved_to=moves.uri)) == {"sales.big": MoveState.DONE}
+        assert MOVED_TO in theirs.views.load(big).metadata["properties"]
+        assert MOVED_TO not in ours.views.load(big).metadata["properties"]
+
+        # It moved on at its source all the same, and is followed.
+        theirs.views.commit(big, updates)
+        assert moves.run(old_source, Terms(second, moved_to=moves.uri)) == {"sales.big": MoveState.DONE}
+        assert ours.views.load(big).metadata["properties"] == {"a": "b"}
