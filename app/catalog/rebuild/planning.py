@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES, VIEWS
+from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.exports.export_files import ExportedDrop, ExportedWarehouse
 from app.catalog.named import event_at
@@ -206,15 +207,16 @@ def _twin_of(catalog: Catalog, known: Known, item: RebuildItem) -> str | None:
 
 
 def _fenced(catalog: Catalog, pointer: KnownPointer, item: RebuildItem) -> RebuildItem:
-    """Leave a table at its fence, if the catalog that it was moved to has gone on."""
-    if item.location in {None, pointer.location} or item.kind is PointerKind.VIEW:
+    """Leave a table or view at its fence, if the catalog that it was moved to has gone on."""
+    if item.location in {None, pointer.location}:
         return item
+    kind: Kind[Any] = TABLES if item.kind is PointerKind.TABLE else VIEWS
     try:
-        moved_to = catalog.read_file(TABLES, pointer.location).properties.get(MOVED_TO)
+        moved_to = catalog.read_file(kind, pointer.location).properties.get(MOVED_TO)
     except (InvalidMetadata, InvalidLocation, MetadataFileMissing):
         return item
     assert item.location is not None
-    if moved_to is None or MOVED_TO in catalog.read_file(TABLES, item.location).properties:
+    if moved_to is None or MOVED_TO in catalog.read_file(kind, item.location).properties:
         return item
     reason = f"it was moved to {moved_to}, where others have committed since"
     action = Action.LEAVE if item.seen is not None else item.action

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,18 @@ from app.catalog.context.kinds import VIEWS
 from app.catalog.exports.writing import export_pointers
 from app.catalog.rebuild.planning import Action
 from app.catalog.views import replace_view
-from app.engine.change.updates import AddViewVersion, SetCurrentViewVersion, SetProperties, Update
+from app.engine.change.updates import (
+    AddViewVersion,
+    RemoveProperties,
+    SetCurrentViewVersion,
+    SetProperties,
+    Update,
+)
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from tests.builders.catalogs import START_MS, with_server
+from app.engine.properties.own_properties import MOVED_TO
+from app.fileio.memory import MemoryFiles
+from tests.builders.catalogs import START_MS, catalog_on, with_server
 from tests.builders.tables import DEPARTURES, FLIGHTS, view_in, view_version
 from tests.unit.catalog.rebuild.rebuilding import WISH, rebuild, sole
 
@@ -127,3 +136,24 @@ def test_view_that_is_younger_than_the_export_comes_back(lost: Catalog, found: C
     rebuild(found)
 
     assert place(found) == newest
+
+
+@pytest.mark.parametrize("known_by", ["database", "export"])
+def test_fenced_view_does_not_follow_the_catalog_that_it_moved_to(
+    lost: Catalog, found: Catalog, tmp_path: Path, store: MemoryFiles, known_by: str
+) -> None:
+    view_in(lost)
+    fenced = set_property(lost, MOVED_TO, "there")
+    export_pointers(lost.server, lost.warehouse)
+    other = catalog_on(f"sqlite:///{tmp_path}/other.db", store)
+    other.namespaces.create(other.warehouse.id, FLIGHTS, {}, other.author())
+    named.register(other, VIEWS, DEPARTURES, fenced)
+    commit(other, RemoveProperties(removals=(MOVED_TO,)))
+    last = query(other, "SELECT 2")
+    catalog = lost if known_by == "database" else found
+
+    item = sole(rebuild(catalog))
+
+    assert item.reason == "it was moved to there, where others have committed since"
+    assert place(catalog) == fenced
+    assert sole(rebuild(other)).location == last
