@@ -40,7 +40,9 @@ def view_facts(name: str, metadata_location: str | None, metadata: Json) -> list
     version = _of_id(metadata.get("versions"), "version-id", metadata.get("current-version-id")) or {}
     schema = _of_id(metadata.get("schemas"), "schema-id", version.get("schema-id")) or {}
     texts: list[tuple[str, object]] = [
-        (f"SQL ({text.get('dialect')})", str(text.get("sql", "")).splitlines())
+        (f"SQL ({text.get('dialect')})", str(text["sql"]).splitlines())
+        if text.get("sql")
+        else ("query", f"of type {text.get('type')}")
         for text in version.get("representations", [])
     ]
     return [

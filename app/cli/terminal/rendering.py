@@ -107,7 +107,7 @@ def print_facts(facts: Sequence[tuple[str, object]]) -> None:
     for name, value in facts:
         lines = value if isinstance(value, list | tuple) else [value]
         for number, line in enumerate(lines or ["–"]):
-            grid.add_row(Text(name if number == 0 else ""), _cell(line))
+            grid.add_row(_cell(name if number == 0 else ""), _cell(line))
     _console(sys.stdout).print(grid)
 
 

@@ -16,6 +16,14 @@ def test_metadata_with_nothing_in_it_is_shown() -> None:
     assert dict(view_facts("a.v", "file:/m", {}))["metadata"] == "file:/m"
 
 
+def test_query_of_a_view_without_sql_is_shown_by_its_type() -> None:
+    version = {"version-id": 1, "timestamp-ms": 0, "representations": [{"type": "substrait", "plan": {}}]}
+
+    facts = view_facts("a.v", "file:/m", {"versions": [version], "current-version-id": 1})
+
+    assert ("query", "of type substrait") in facts
+
+
 def test_version_1_metadata_is_shown_by_its_old_fields() -> None:
     facts = dict(
         table_facts(
