@@ -282,7 +282,7 @@ def _dropped(
         return "it was dropped; its files stayed"
     if known.export is not None and item.uuid in known.export.unregistered:
         return "it was unregistered: another catalog has it"
-    if drop is not None and drop.location == item.location:
+    if drop is not None and (drop.location == item.location or isinstance(newest, FoundView)):
         return drop_text(drop)
     # What was written after the export was alive then, or is younger.
     if known.export is not None and newest.last_updated_ms <= known.export.at_ms:
@@ -291,8 +291,11 @@ def _dropped(
 
 
 def _came_back(drop: ExportedDrop | None, newest: FoundTable | FoundView) -> bool:
-    """Say whether something was committed to after a drop from which it could come back."""
-    return drop is not None and newest.last_updated_ms > drop.dropped_ms
+    """Say whether a table was committed to after a drop from which it could come back.
+
+    Of a view that does not say it: it is dropped, too, when another catalog takes it over.
+    """
+    return drop is not None and isinstance(newest, FoundTable) and newest.last_updated_ms > drop.dropped_ms
 
 
 def _drop_of(known: Known, uuid: str) -> ExportedDrop | None:

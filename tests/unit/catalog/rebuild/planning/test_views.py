@@ -157,3 +157,26 @@ def test_fenced_view_does_not_follow_the_catalog_that_it_moved_to(
     assert item.reason == "it was moved to there, where others have committed since"
     assert place(catalog) == fenced
     assert sole(rebuild(other)).location == last
+
+
+@pytest.mark.parametrize("known_by", ["database", "export"])
+def test_view_that_another_catalog_took_over_is_left_to_it(
+    lost: Catalog, found: Catalog, tmp_path: Path, store: MemoryFiles, known_by: str
+) -> None:
+    lost = with_server(lost, now_ms=lost.server.pointer_exports.now_ms)
+    location = view_in(lost).location
+    assert location is not None
+    view_in(lost, ARRIVALS)
+    named.drop(lost, VIEWS, DEPARTURES)
+    export_pointers(lost.server, lost.warehouse)
+    other = catalog_on(f"sqlite:///{tmp_path}/other.db", store)
+    other = with_server(other, now_ms=lost.server.now_ms)
+    other.namespaces.create(other.warehouse.id, FLIGHTS, {}, other.author())
+    named.register(other, VIEWS, DEPARTURES, location)
+    query(other, "SELECT 2", at_ms=lost.server.now_ms() + 60_000)
+    catalog = lost if known_by == "database" else found
+
+    (item,) = rebuild(catalog).of(Action.LEAVE)
+
+    assert (item.identifier, place(catalog)) == (DEPARTURES, None)
+    assert "dropped" in (item.reason or "")
