@@ -10,6 +10,7 @@ from app.api.bodies.identifiers import RenameBody, identifiers_json
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visit
 from app.api.idempotency import done_once, run_once
+from app.api.names_in_paths import decode_piece
 from app.api.responses.answers import json_answer
 from app.api.responses.paging import next_page_token, page_in_query
 from app.catalog import named
@@ -62,6 +63,12 @@ def loaded_once(
         return answer(load(visit.catalog, kind, identifier, recorded))
 
     return run_once(visit, lambda catalog: answer(mutate(catalog)), replay)
+
+
+def expected_location(visit: Visit) -> str | None:
+    """Return where a caller expects the metadata of what is to go."""
+    text = visit.header(b"x-icetower-expected-metadata-location")
+    return None if text is None else decode_piece(text.decode("latin-1"))
 
 
 def rename_answer(visit: Visit, kind: Kind[M]) -> Response:

@@ -11,6 +11,7 @@ from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landed_before import record_of_removal
 from app.catalog.commits.landing import land_one
+from app.catalog.commits.races import explain
 from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
@@ -129,24 +130,41 @@ def create(catalog: Catalog, new: NewNamed[M]) -> Loaded[M]:
     return land_one(catalog, new).loaded
 
 
-def drop(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> None:
+def drop(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, expected: str | None = None) -> None:
     """Remove a table or view; its files stay, and for a while it can come back.
+
+    Args:
+        catalog: the warehouse, for one caller.
+        kind: what it is.
+        identifier: its name.
+        expected: where its metadata must be, so that no commit is left behind.
 
     Raises:
         NoSuchTable, NoSuchView: nothing of this kind has this name.
         Protected: it is protected.
+        CommitFailed: its metadata is not where it is expected.
         PointerMoved: it kept changing.
         FilesUnavailable: it cannot be read whether it is protected.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit(f"drop_{kind}", identifier)
-    drop_as_seen(
-        catalog,
-        kind,
-        identifier,
-        lambda pointer: check_unprotected(catalog, kind, pointer, "drop"),
-        recovery=recovery_of(catalog.warehouse, purge=False),
-    )
+
+    def look(pointer: Pointer) -> None:
+        check_unprotected(catalog, kind, pointer, "drop")
+        check_expected(kind, pointer, expected, "drop")
+
+    drop_as_seen(catalog, kind, identifier, look, recovery=recovery_of(catalog.warehouse, purge=False))
+
+
+def check_expected(kind: Kind[M], pointer: Pointer, expected: str | None, verb: str) -> None:
+    """Check that a pointer is where a caller expects it, if he says so; raises `CommitFailed`."""
+    if expected is not None and pointer.metadata_location != expected:
+        error = CommitFailed(
+            f"Cannot {verb} {pointer.identifier}: expected metadata-location {expected[:500]}, "
+            f"it is at {pointer.metadata_location}"
+        )
+        explain(error, Base(kind, pointer.identifier, pointer, None), ())
+        raise error
 
 
 def drop_as_seen(

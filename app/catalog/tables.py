@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from app.catalog.commits.files.staged_files import StagedFiles
-from app.catalog.commits.intentions import Base
 from app.catalog.commits.plans import load_base
-from app.catalog.commits.races import explain
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
 from app.catalog.context.places.locations import check_locations
 from app.catalog.context.protection import check_unprotected, recovery_of
-from app.catalog.named import NewNamed, drop_as_seen
+from app.catalog.named import NewNamed, check_expected, drop_as_seen
 from app.database.pointers.pointer import Pointer
 from app.engine.change.initial import new_table_metadata
 from app.engine.model.identifiers import TableIdentifier, check_identifier
@@ -24,7 +22,7 @@ from app.engine.model.schema import Schema
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CommitFailed, CorruptMetadata, InvalidMetadata, PurgeRefused
+from app.errors import CorruptMetadata, InvalidMetadata, PurgeRefused
 from app.formats.metadata.files import MetadataJson
 
 T = TypeVar("T")
@@ -191,10 +189,4 @@ def _unregister(
 
 def _check_unregistration(catalog: Catalog, pointer: Pointer, expected: str | None) -> None:
     check_unprotected(catalog, TABLES, pointer, "unregister")
-    if expected is not None and pointer.metadata_location != expected:
-        error = CommitFailed(
-            f"Cannot unregister {pointer.identifier}: expected metadata-location {expected[:500]}, "
-            f"it is at {pointer.metadata_location}"
-        )
-        explain(error, Base(TABLES, pointer.identifier, pointer, None), ())
-        raise error
+    check_expected(TABLES, pointer, expected, "unregister")

@@ -14,10 +14,16 @@ from app.client.request_parts import (
     identifier_body,
     named_path,
     namespace_path,
+    path_piece,
 )
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 A = TypeVar("A", bound=ServerAnswer)
+
+
+def expecting(location: str | None) -> dict[str, str]:
+    """Return the header that says where the metadata of what is to go must be, percent-encoded."""
+    return {} if location is None else {"X-Icetower-Expected-Metadata-Location": path_piece(location)}
 
 
 class NamedCalls(CatalogCalls, Generic[A]):

@@ -100,7 +100,7 @@ class RestSource:
             if entry.kind == "table":
                 self._catalog.tables.drop(entry.identifier, purge=False)
             else:
-                self._catalog.views.drop(entry.identifier)
+                self._catalog.views.drop(entry.identifier, expected=location)
         except CatalogRefused as refused:
             if refused.status == 404 and not refused.is_missing_file:
                 return None

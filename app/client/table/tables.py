@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from app.client.answers import AdoptedTable, ExpiredSnapshots, OpenAnswer, TableAnswer, UnregisteredTable
-from app.client.named import NamedCalls
-from app.client.request_parts import Changes, JsonObject, change_body, given, namespace_path, path_piece
+from app.client.named import NamedCalls, expecting
+from app.client.request_parts import Changes, JsonObject, change_body, given, namespace_path
 from app.engine.model.identifiers import TableIdentifier
-
-EXPECTED_LOCATION = "X-Icetower-Expected-Metadata-Location"
-UNREAD = "X-Icetower-Unread"
-"""Header with a percent-encoded location."""
 
 
 class TableCalls(NamedCalls[TableAnswer]):
@@ -67,12 +63,12 @@ class TableCalls(NamedCalls[TableAnswer]):
             identifier: the table.
             expected: where its metadata must be, else it stays: Icetower's own, beyond the protocol.
         """
-        headers = {} if expected is None else {EXPECTED_LOCATION: path_piece(expected)}
-        return self._calls.read(TableAnswer, "POST", f"{self._path(identifier)}/unregister", headers=headers)
+        path, headers = f"{self._path(identifier)}/unregister", expecting(expected)
+        return self._calls.read(TableAnswer, "POST", path, headers=headers)
 
     def unregister_unread(self, identifier: TableIdentifier) -> str:
         """Take a table out of the catalog whose metadata need not be readable; return where that is."""
-        path, headers = f"{self._path(identifier)}/unregister", {UNREAD: "true"}
+        path, headers = f"{self._path(identifier)}/unregister", {"X-Icetower-Unread": "true"}
         return self._calls.read(UnregisteredTable, "POST", path, headers=headers).metadata_location
 
     def drop(self, identifier: TableIdentifier, *, purge: bool = False) -> None:

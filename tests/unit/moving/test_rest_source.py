@@ -14,6 +14,7 @@ from tests.unit.client.scripted_server import ScriptedServer, ok, refusal
 
 A = Namespace(("a",))
 ORDERS = Entry(TableIdentifier(A, "orders"))
+BIG = Entry(TableIdentifier(A, "big"), "view")
 CONFIG = ok({"defaults": {}, "overrides": {}})
 
 
@@ -84,6 +85,17 @@ def test_table_whose_file_is_missing_is_there_all_the_same() -> None:
         found.find_location(ORDERS)
     with pytest.raises(SourceFailed, match="does not find the metadata file"):
         found.drop(ORDERS, "s3://b/1")
+
+
+def test_view_is_dropped_only_from_where_it_was_read() -> None:
+    view = ok({"metadata-location": "s3://b/1", "metadata": {"view-uuid": "u"}})
+    found, server = source(view, refusal(409), view, httpx.Response(204))
+
+    with pytest.raises(SourceMoved):
+        found.drop(BIG, "s3://b/1")
+    assert found.drop(BIG, "s3://b/1") == "s3://b/1"
+    sent = server.requests[-1].headers["X-Icetower-Expected-Metadata-Location"]
+    assert sent == "s3%3A%2F%2Fb%2F1"
 
 
 def test_table_is_marked_once() -> None:

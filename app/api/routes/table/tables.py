@@ -19,8 +19,7 @@ from app.api.bodies.table.tables import (
 )
 from app.api.dependencies import Visit, Visited, open_visit
 from app.api.idempotency import done_once, run_once
-from app.api.named_answers import loaded_once, rename_answer, shared_names_answer
-from app.api.names_in_paths import decode_piece
+from app.api.named_answers import expected_location, loaded_once, rename_answer, shared_names_answer
 from app.api.responses.answers import json_answer
 from app.api.responses.table_answers import table_answer
 from app.catalog import adoptions, named, tables
@@ -95,7 +94,7 @@ def adopt_table(visit: Visited) -> Response:
 @router.post("/v1/namespaces/{namespace}/tables/{table}/unregister")
 def unregister_table(visit: Visited) -> Response:
     """Unregister a table."""
-    identifier, expected = visit.table, _expected_location(visit)
+    identifier, expected = visit.table, expected_location(visit)
     if _is_true_header(visit, "X-Icetower-Unread"):
         return run_once(
             visit,
@@ -150,11 +149,6 @@ def _unregistered(loaded: LoadedTable) -> Response:
 
 def _unregistered_unread(location: Location) -> Response:
     return json_answer(orjson.dumps({"metadata-location": location}))
-
-
-def _expected_location(visit: Visit) -> str | None:
-    text = visit.header(b"x-icetower-expected-metadata-location")
-    return None if text is None else decode_piece(text.decode("latin-1"))
 
 
 def _is_true(visit: Visit, parameter: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 import pytest
@@ -156,6 +156,19 @@ def test_dropped_view_can_be_registered_again(api: httpx.Client, ns: str) -> Non
         409,
         "AlreadyExistsException",
     )
+
+
+def test_view_that_is_elsewhere_than_expected_is_not_dropped(api: httpx.Client, ns: str) -> None:
+    before, url = make_view(api, ns, "v"), f"/v1/namespaces/{ns}/views/v"
+    expected = {"X-Icetower-Expected-Metadata-Location": quote(before["metadata-location"], safe="")}
+    now = api.post(url, json=set_properties(a="b")).json()["metadata-location"]
+
+    status, kind, message = error_of(api.delete(url, headers=expected))
+    assert (status, kind) == (409, "CommitFailedException")
+    assert message.startswith(f"Cannot drop {ns}.v: expected metadata-location {before['metadata-location']}")
+    assert api.head(url).status_code == 204
+    expected = {"X-Icetower-Expected-Metadata-Location": quote(now, safe="")}
+    assert api.delete(url, headers=expected).status_code == 204
 
 
 def test_renamed_view_is_the_same_view(api: httpx.Client, ns: str) -> None:
