@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.plans import load_base
@@ -25,7 +24,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, InvalidMetadata, PurgeRefused
 from app.formats.metadata.files import MetadataJson
 
-T = TypeVar("T")
+_UNREGISTERED = "unregistered"
 
 
 @dataclass(frozen=True)
@@ -158,12 +157,13 @@ def unregister_table(
         PointerMoved: the table kept changing.
         CommitStateUnknown: the database did not answer.
     """
+    catalog.permit("unregister_table", identifier)
 
     def look(pointer: Pointer) -> TableMetadata:
         _check_unregistration(catalog, pointer, expected)
         return catalog.read(TABLES, pointer)
 
-    pointer, metadata = _unregister(catalog, identifier, look)
+    pointer, metadata = drop_as_seen(catalog, TABLES, identifier, look, event=_UNREGISTERED)
     return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)
 
 
@@ -174,17 +174,13 @@ def unregister_unread_table(
 
     Raises like `unregister_table`, but for what is wrong with the metadata file.
     """
-    pointer, _ = _unregister(
-        catalog, identifier, lambda found: _check_unregistration(catalog, found, expected)
-    )
-    return pointer.metadata_location
-
-
-def _unregister(
-    catalog: Catalog, identifier: TableIdentifier, look: Callable[[Pointer], T]
-) -> tuple[Pointer, T]:
     catalog.permit("unregister_table", identifier)
-    return drop_as_seen(catalog, TABLES, identifier, look, event="unregistered")
+
+    def look(pointer: Pointer) -> None:
+        _check_unregistration(catalog, pointer, expected)
+
+    pointer, _ = drop_as_seen(catalog, TABLES, identifier, look, event=_UNREGISTERED)
+    return pointer.metadata_location
 
 
 def _check_unregistration(catalog: Catalog, pointer: Pointer, expected: str | None) -> None:

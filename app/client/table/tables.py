@@ -67,7 +67,7 @@ class TableCalls(NamedCalls[TableAnswer]):
         return self._calls.read(TableAnswer, "POST", path, headers=headers)
 
     def unregister_unread(self, identifier: TableIdentifier) -> str:
-        """Take a table out of the catalog whose metadata need not be readable; return where that is."""
+        """Take a table out of the catalog, readable or not; return where its metadata is."""
         path, headers = f"{self._path(identifier)}/unregister", {"X-Icetower-Unread": "true"}
         return self._calls.read(UnregisteredTable, "POST", path, headers=headers).metadata_location
 
