@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import orjson
 from starlette.responses import Response
 
 from app.api.bodies.identifiers import RenameBody, identifiers_json
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visit
 from app.api.idempotency import done_once, run_once
-from app.api.names_in_paths import decode_piece
+from app.api.names_in_paths import decode_piece, true_or_false
 from app.api.responses.answers import json_answer
 from app.api.responses.paging import next_page_token, page_in_query
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.listings import Listing
+from app.catalog.context.recorded_places import RecordedPlace
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace, TableIdentifier
+from app.engine.model.ids import Location
 
 
 def names_answer(visit: Visit, kind: Kind[M]) -> Response:
@@ -65,10 +68,29 @@ def loaded_once(
     return run_once(visit, lambda catalog: answer(mutate(catalog)), replay)
 
 
-def expected_location(visit: Visit) -> str | None:
-    """Return where a caller expects the metadata of what is to go."""
+def unregistered_answer(
+    visit: Visit, kind: Kind[M], identifier: TableIdentifier, answer: Callable[[Loaded[M]], Response]
+) -> Response:
+    """Unregister a table or view once, where the caller expects it."""
     text = visit.header(b"x-icetower-expected-metadata-location")
-    return None if text is None else decode_piece(text.decode("latin-1"))
+    expected = None if text is None else decode_piece(text.decode("latin-1"))
+    unread = visit.header(b"x-icetower-unread")
+    if unread is not None and true_or_false("X-Icetower-Unread", unread.decode("latin-1")):
+        return run_once(
+            visit,
+            lambda catalog: _place_answer(named.unregister_unread(catalog, kind, identifier, expected)),
+            lambda recorded: _place_answer(RecordedPlace.of_text(recorded).location),
+        )
+    # Whatever has the name by now, what was let go is what the first request was about.
+    return run_once(
+        visit,
+        lambda catalog: answer(named.unregister(catalog, kind, identifier, expected)),
+        lambda recorded: answer(named.load_as_recorded(visit.catalog, kind, identifier, recorded)),
+    )
+
+
+def _place_answer(location: Location) -> Response:
+    return json_answer(orjson.dumps({"metadata-location": location}))
 
 
 def rename_answer(visit: Visit, kind: Kind[M]) -> Response:

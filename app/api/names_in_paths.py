@@ -140,3 +140,15 @@ def parameters_in_query(query_string: bytes) -> dict[str, str]:
     for name, value in pairs:
         parameters.setdefault(name, value)
     return parameters
+
+
+def true_or_false(name: str, text: str) -> bool:
+    """Return a parameter or header that is `true` or `false`; an empty one is false.
+
+    Raises:
+        InvalidRequest: it is another text.
+    """
+    value = text.lower()
+    if value in ("true", "false", ""):
+        return value == "true"
+    raise InvalidRequest(f"Invalid {name} {value[:100]!r}: it must be true or false")

@@ -40,6 +40,8 @@ from app.errors import (
 
 T = TypeVar("T")
 
+_UNREGISTERED = "unregistered"
+
 EVENTS_LOOKED_THROUGH, EVENTS_A_PAGE = 1_000, 50
 
 
@@ -130,8 +132,31 @@ def create(catalog: Catalog, new: NewNamed[M]) -> Loaded[M]:
     return land_one(catalog, new).loaded
 
 
-def drop(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, expected: str | None = None) -> None:
+def drop(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> None:
     """Remove a table or view; its files stay, and for a while it can come back.
+
+    Raises:
+        NoSuchTable, NoSuchView: nothing of this kind has this name.
+        Protected: it is protected.
+        PointerMoved: it kept changing.
+        FilesUnavailable: it cannot be read whether it is protected.
+        CommitStateUnknown: the database did not answer.
+    """
+    catalog.permit(f"drop_{kind}", identifier)
+
+    drop_as_seen(
+        catalog,
+        kind,
+        identifier,
+        lambda pointer: check_unprotected(catalog, kind, pointer, "drop"),
+        recovery=recovery_of(catalog.warehouse, purge=False),
+    )
+
+
+def unregister(
+    catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, expected: str | None = None
+) -> Loaded[M]:
+    """Remove a table or view and return it, so that another catalog can take it over.
 
     Args:
         catalog: the warehouse, for one caller.
@@ -143,24 +168,41 @@ def drop(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, expected:
         NoSuchTable, NoSuchView: nothing of this kind has this name.
         Protected: it is protected.
         CommitFailed: its metadata is not where it is expected.
+        MetadataFileMissing, CorruptMetadata: its metadata file is gone, or cannot be read.
         PointerMoved: it kept changing.
-        FilesUnavailable: it cannot be read whether it is protected.
         CommitStateUnknown: the database did not answer.
     """
-    catalog.permit(f"drop_{kind}", identifier)
+    catalog.permit(f"unregister_{kind}", identifier)
+
+    def look(pointer: Pointer) -> M:
+        _check_unregistration(catalog, kind, pointer, expected)
+        return catalog.read(kind, pointer)
+
+    pointer, metadata = drop_as_seen(catalog, kind, identifier, look, event=_UNREGISTERED)
+    return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)
+
+
+def unregister_unread(
+    catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, expected: str | None = None
+) -> Location:
+    """Remove a table or view whose metadata need not be readable, and return where that is.
+
+    Raises like `unregister`, but for what is wrong with the metadata file.
+    """
+    catalog.permit(f"unregister_{kind}", identifier)
 
     def look(pointer: Pointer) -> None:
-        check_unprotected(catalog, kind, pointer, "drop")
-        check_expected(kind, pointer, expected, "drop")
+        _check_unregistration(catalog, kind, pointer, expected)
 
-    drop_as_seen(catalog, kind, identifier, look, recovery=recovery_of(catalog.warehouse, purge=False))
+    pointer, _ = drop_as_seen(catalog, kind, identifier, look, event=_UNREGISTERED)
+    return pointer.metadata_location
 
 
-def check_expected(kind: Kind[M], pointer: Pointer, expected: str | None, verb: str) -> None:
-    """Check that a pointer is where a caller expects it, if he says so; raises `CommitFailed`."""
+def _check_unregistration(catalog: Catalog, kind: Kind[M], pointer: Pointer, expected: str | None) -> None:
+    check_unprotected(catalog, kind, pointer, "unregister")
     if expected is not None and pointer.metadata_location != expected:
         error = CommitFailed(
-            f"Cannot {verb} {pointer.identifier}: expected metadata-location {expected[:500]}, "
+            f"Cannot unregister {pointer.identifier}: expected metadata-location {expected[:500]}, "
             f"it is at {pointer.metadata_location}"
         )
         explain(error, Base(kind, pointer.identifier, pointer, None), ())

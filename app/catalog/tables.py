@@ -1,4 +1,4 @@
-"""Tables: JSON, staged creates, purges, unregistering; the rest is in `app.catalog.named`."""
+"""Tables: JSON, staged creates, purges; the rest is in `app.catalog.named`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
 from app.catalog.context.places.locations import check_locations
 from app.catalog.context.protection import check_unprotected, recovery_of
-from app.catalog.named import NewNamed, check_expected, drop_as_seen
+from app.catalog.named import NewNamed, drop_as_seen
 from app.database.pointers.pointer import Pointer
 from app.engine.change.initial import new_table_metadata
 from app.engine.model.identifiers import TableIdentifier, check_identifier
@@ -23,8 +23,6 @@ from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, InvalidMetadata, PurgeRefused
 from app.formats.metadata.files import MetadataJson
-
-_UNREGISTERED = "unregistered"
 
 
 @dataclass(frozen=True)
@@ -137,52 +135,3 @@ def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
         catalog, TABLES, identifier, check_purge, recovery=recovery_of(catalog.warehouse, purge=True)
     )
     catalog.server.has_deletions.set()
-
-
-def unregister_table(
-    catalog: Catalog, identifier: TableIdentifier, expected: str | None = None
-) -> LoadedTable:
-    """Remove a table and return it, so that another catalog can take it over.
-
-    Args:
-        catalog: the warehouse, for one caller.
-        identifier: the table.
-        expected: where its metadata must be, so that no commit is left behind.
-
-    Raises:
-        NoSuchTable: no table has this name.
-        Protected: it is protected.
-        CommitFailed: its metadata is not where it is expected.
-        MetadataFileMissing, CorruptMetadata: its metadata file is gone, or cannot be read.
-        PointerMoved: the table kept changing.
-        CommitStateUnknown: the database did not answer.
-    """
-    catalog.permit("unregister_table", identifier)
-
-    def look(pointer: Pointer) -> TableMetadata:
-        _check_unregistration(catalog, pointer, expected)
-        return catalog.read(TABLES, pointer)
-
-    pointer, metadata = drop_as_seen(catalog, TABLES, identifier, look, event=_UNREGISTERED)
-    return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)
-
-
-def unregister_unread_table(
-    catalog: Catalog, identifier: TableIdentifier, expected: str | None = None
-) -> Location:
-    """Remove a table whose metadata need not be readable, and return where that is.
-
-    Raises like `unregister_table`, but for what is wrong with the metadata file.
-    """
-    catalog.permit("unregister_table", identifier)
-
-    def look(pointer: Pointer) -> None:
-        _check_unregistration(catalog, pointer, expected)
-
-    pointer, _ = drop_as_seen(catalog, TABLES, identifier, look, event=_UNREGISTERED)
-    return pointer.metadata_location
-
-
-def _check_unregistration(catalog: Catalog, pointer: Pointer, expected: str | None) -> None:
-    check_unprotected(catalog, TABLES, pointer, "unregister")
-    check_expected(TABLES, pointer, expected, "unregister")

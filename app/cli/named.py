@@ -1,4 +1,4 @@
-"""Commands that tables and views have alike: list, show and rename."""
+"""Commands that tables and views have alike: list, show, rename and unregister."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def named_group(kind: NamedKind, help_text: str) -> typer.Typer:
     _add_list(commands, kind)
     _add_show(commands, kind)
     _add_rename(commands, kind)
+    _add_unregister(commands, kind)
     return commands
 
 
@@ -128,3 +129,38 @@ def _add_rename(commands: typer.Typer, kind: NamedKind) -> None:
         with connected(uri, warehouse) as catalog:
             kind.calls(catalog).rename(source, destination)
         print_line(f"Renamed {noun} {name} to {new_name}.")
+
+
+def _add_unregister(commands: typer.Typer, kind: NamedKind) -> None:
+    noun, example = kind.noun, kind.example
+
+    @commands.command(
+        "unregister",
+        help=f"""Take a {noun} out of the catalog, keep all its files, and print where its metadata is.
+
+        For example:
+
+        - `icetower {noun} unregister {example}`
+        """,
+    )
+    def unregister(
+        name: str = _name_of(kind),
+        unread: Annotated[
+            bool, typer.Option("--unread", help="Do so even if its metadata cannot be read.")
+        ] = False,
+        uri: Uri = None,
+        warehouse: Warehouse = None,
+        separator: Separator = ".",
+        as_json: AsJson = False,
+    ) -> None:
+        identifier = identifier_from(name, separator)
+        with connected(uri, warehouse) as catalog:
+            calls = kind.calls(catalog)
+            if unread:
+                location: str | None = calls.unregister_unread(identifier)
+            else:
+                location = calls.unregister(identifier).metadata_location
+        if as_json:
+            print_json({"metadata-location": location})
+            return
+        print_line(f"Unregistered {noun} {name}. Its metadata stays at {location}.")

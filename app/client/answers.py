@@ -148,8 +148,8 @@ class ExpiredSnapshot(ServerAnswer):
     timestamp_ms: int
 
 
-class UnregisteredTable(ServerAnswer):
-    """A table that was let go without being read."""
+class Unregistered(ServerAnswer):
+    """A table or view that was let go without being read."""
 
     metadata_location: str
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Generic, Literal, TypeVar
 
-from app.client.answers import IdentifierPage, ServerAnswer
+from app.client.answers import IdentifierPage, ServerAnswer, Unregistered
 from app.client.http.http_calls import CatalogCalls
 from app.client.request_parts import (
     JsonObject,
@@ -19,11 +19,6 @@ from app.client.request_parts import (
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 A = TypeVar("A", bound=ServerAnswer)
-
-
-def expecting(location: str | None) -> dict[str, str]:
-    """Return the header that says where the metadata of what is to go must be, percent-encoded."""
-    return {} if location is None else {"X-Icetower-Expected-Metadata-Location": path_piece(location)}
 
 
 class NamedCalls(CatalogCalls, Generic[A]):
@@ -91,6 +86,22 @@ class NamedCalls(CatalogCalls, Generic[A]):
     def drop(self, identifier: TableIdentifier) -> None:
         """Drop a table or view; its files stay."""
         self._calls.send("DELETE", self._path(identifier))
+
+    def unregister(self, identifier: TableIdentifier, *, expected: str | None = None) -> A:
+        """Take a table or view out of the catalog, touch no file, and return where its metadata is.
+
+        Args:
+            identifier: the table or view.
+            expected: where its metadata must be, else it stays: Icetower's own, beyond the protocol.
+        """
+        # Percent-encoded: headers are no place for every character.
+        headers = {} if expected is None else {"X-Icetower-Expected-Metadata-Location": path_piece(expected)}
+        return self._calls.read(self.answer, "POST", f"{self._path(identifier)}/unregister", headers=headers)
+
+    def unregister_unread(self, identifier: TableIdentifier) -> str:
+        """Take a table or view out of the catalog, readable or not; return where its metadata is."""
+        path, headers = f"{self._path(identifier)}/unregister", {"X-Icetower-Unread": "true"}
+        return self._calls.read(Unregistered, "POST", path, headers=headers).metadata_location
 
     def _add(self, endpoint: str, identifier: TableIdentifier, body: JsonObject) -> A:
         """Post a new table or view to its namespace."""

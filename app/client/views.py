@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.client.answers import ViewAnswer
-from app.client.named import NamedCalls, expecting
+from app.client.named import NamedCalls
 from app.client.request_parts import JsonObject, given
 from app.engine.model.identifiers import TableIdentifier
 
@@ -29,12 +29,3 @@ class ViewCalls(NamedCalls[ViewAnswer]):
         """Create a view."""
         body = {"schema": schema, "view-version": view_version, "properties": dict(properties or {})}
         return self._add("views", identifier, {**body, **given({"location": location})})
-
-    def drop(self, identifier: TableIdentifier, *, expected: str | None = None) -> None:
-        """Drop a view; its files stay.
-
-        Args:
-            identifier: the view.
-            expected: where its metadata must be, else it stays: Icetower's own, beyond the protocol.
-        """
-        self._calls.send("DELETE", self._path(identifier), headers=expecting(expected))

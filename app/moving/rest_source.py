@@ -10,9 +10,12 @@ from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CatalogRefused
 from app.client.table.registrations import CHECK_ENDPOINT
 from app.engine.model.identifiers import MAX_NAMESPACE_LENGTH, Namespace
-from app.moving.sources import Entry, SourceFailed, SourceMoved
+from app.moving.sources import Entry, EntryKind, SourceFailed, SourceMoved
 
-_UNREGISTER = "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister"
+_UNREGISTER: Final[Mapping[EntryKind, str]] = {
+    "table": "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister",
+    "view": "POST /v1/{prefix}/namespaces/{namespace}/views/{view}/unregister",
+}
 _VIEWS = "GET /v1/{prefix}/namespaces/{namespace}/views"
 _NOT_SERVED = frozenset({404, 405, 406, 501})
 _MOST_LEVELS: Final = MAX_NAMESPACE_LENGTH // 2
@@ -89,9 +92,9 @@ class RestSource:
     def drop(self, entry: Entry, location: str) -> str | None:
         endpoints = self._catalog.config.endpoints or []
         try:
-            if entry.kind == "table" and _UNREGISTER in endpoints:
-                gone = self._catalog.tables.unregister(entry.identifier, expected=location)
-                return gone.metadata_location
+            if _UNREGISTER[entry.kind] in endpoints:
+                calls = self._catalog.tables if entry.kind == "table" else self._catalog.views
+                return calls.unregister(entry.identifier, expected=location).metadata_location
             found = self.find_location(entry)
             if found is None:
                 return None
@@ -100,7 +103,7 @@ class RestSource:
             if entry.kind == "table":
                 self._catalog.tables.drop(entry.identifier, purge=False)
             else:
-                self._catalog.views.drop(entry.identifier, expected=location)
+                self._catalog.views.drop(entry.identifier)
         except CatalogRefused as refused:
             if refused.status == 404 and not refused.is_missing_file:
                 return None

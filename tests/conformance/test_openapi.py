@@ -21,7 +21,6 @@ ADDED_STATUSES: dict[str, frozenset[str]] = {
     "createNamespace": frozenset({"404"}),
     # A purge or an unregister of a table that never stands still gives up in the end.
     "dropTable": frozenset({"409"}),
-    "dropView": frozenset({"409"}),
     "unregisterTable": frozenset({"409"}),
 }
 ADDED_FOR_BODIES = frozenset({"413", "415"})
@@ -33,8 +32,7 @@ ADDED_PARAMETERS = {
     # Ours: who asks for it gets a rebase instead of a refusal.
     "updateTable": _REBASE_HEADERS,
     "commitTransaction": _REBASE_HEADERS,
-    # Ours as well: what has moved on is not let go.
-    "dropView": frozenset({"X-Icetower-Expected-Metadata-Location"}),
+    # Ours as well: a table that has moved on is not let go.
     "unregisterTable": frozenset({"X-Icetower-Expected-Metadata-Location", "X-Icetower-Unread"}),
 }
 EXTENSIONS = frozenset({"extension", "management", "operations"})

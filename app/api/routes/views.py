@@ -11,7 +11,7 @@ from app.api.bodies.table.commits import CommitBody
 from app.api.bodies.views import CreateViewBody, RegisterViewBody
 from app.api.dependencies import Visited
 from app.api.idempotency import done_once
-from app.api.named_answers import expected_location, loaded_once, names_answer, rename_answer
+from app.api.named_answers import loaded_once, names_answer, rename_answer, unregistered_answer
 from app.api.responses.answers import loaded_view_answer, no_content
 from app.catalog import named, views
 from app.catalog.context.catalog import Catalog
@@ -87,8 +87,14 @@ def replace_view(visit: Visited) -> Response:
 @router.delete("/v1/namespaces/{namespace}/views/{view}")
 def drop_view(visit: Visited) -> Response:
     """Drop a view."""
-    expected = expected_location(visit)
-    return done_once(visit, lambda catalog: named.drop(catalog, VIEWS, visit.view, expected))
+    return done_once(visit, lambda catalog: named.drop(catalog, VIEWS, visit.view))
+
+
+@router.post("/v1/namespaces/{namespace}/views/{view}/unregister")
+def unregister_view(visit: Visited) -> Response:
+    """Extension: let a view go, as tables are."""
+    visit.parameters()
+    return unregistered_answer(visit, VIEWS, visit.view, loaded_view_answer)
 
 
 @router.post("/v1/views/rename")

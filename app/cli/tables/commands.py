@@ -1,4 +1,4 @@
-"""`icetower table`: its group, and the commands that register, unregister and drop tables."""
+"""`icetower table`: its group, and the commands that register, adopt and drop tables."""
 
 from __future__ import annotations
 
@@ -113,35 +113,6 @@ def adopt_table(
     print_line(f"Adopted table {name} from version {adopted.version} at {adopted.metadata_location}.")
     for later in adopted.later_versions:
         print_line(f"A writer has added a later version, which is not in the table: {later}")
-
-
-@commands.command("unregister")
-def unregister_table(
-    name: TableName,
-    unread: Annotated[
-        bool, typer.Option("--unread", help="Do so even if its metadata cannot be read.")
-    ] = False,
-    uri: Uri = None,
-    warehouse: Warehouse = None,
-    separator: Separator = ".",
-    as_json: AsJson = False,
-) -> None:
-    """Take a table out of the catalog, keep all its files, and print where its metadata is.
-
-    For example:
-
-    - `icetower table unregister eu.sales.orders`
-    """
-    identifier = identifier_from(name, separator)
-    with connected(uri, warehouse) as catalog:
-        if unread:
-            location: str | None = catalog.tables.unregister_unread(identifier)
-        else:
-            location = catalog.tables.unregister(identifier).metadata_location
-    if as_json:
-        print_json({"metadata-location": location})
-        return
-    print_line(f"Unregistered table {name}. Its metadata stays at {location}.")
 
 
 @commands.command("drop")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.client.answers import AdoptedTable, ExpiredSnapshots, OpenAnswer, TableAnswer, UnregisteredTable
-from app.client.named import NamedCalls, expecting
+from app.client.answers import AdoptedTable, ExpiredSnapshots, OpenAnswer, TableAnswer
+from app.client.named import NamedCalls
 from app.client.request_parts import Changes, JsonObject, change_body, given, namespace_path
 from app.engine.model.identifiers import TableIdentifier
 
@@ -55,21 +55,6 @@ class TableCalls(NamedCalls[TableAnswer]):
         path = f"{self._root}/{namespace_path(identifier.namespace)}/adopt"
         body = {"name": identifier.name, "location": location}
         return self._calls.read(AdoptedTable, "POST", path, body=body)
-
-    def unregister(self, identifier: TableIdentifier, *, expected: str | None = None) -> TableAnswer:
-        """Take a table out of the catalog, touch no file, and return where its metadata is.
-
-        Args:
-            identifier: the table.
-            expected: where its metadata must be, else it stays: Icetower's own, beyond the protocol.
-        """
-        path, headers = f"{self._path(identifier)}/unregister", expecting(expected)
-        return self._calls.read(TableAnswer, "POST", path, headers=headers)
-
-    def unregister_unread(self, identifier: TableIdentifier) -> str:
-        """Take a table out of the catalog, readable or not; return where its metadata is."""
-        path, headers = f"{self._path(identifier)}/unregister", {"X-Icetower-Unread": "true"}
-        return self._calls.read(UnregisteredTable, "POST", path, headers=headers).metadata_location
 
     def drop(self, identifier: TableIdentifier, *, purge: bool = False) -> None:
         """Drop a table; its files stay unless `purge` is asked for."""

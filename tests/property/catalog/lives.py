@@ -22,7 +22,8 @@ from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.foreign_looks import UnknownReaders
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import mark_orphans
-from app.catalog.tables import NewTable, purge_table, unregister_table
+from app.catalog.named import unregister
+from app.catalog.tables import NewTable, purge_table
 from app.database.connections.database import Database
 from app.database.schema import rows
 from app.engine.change.updates import SetLocation, SetProperties, SetSnapshotRef, SetStatistics
@@ -136,7 +137,7 @@ class Life:
 
     def unregister(self, catalog: Catalog, identifier: TableIdentifier) -> None:
         """Undo a registration, or let go of a table."""
-        unregister_table(catalog, identifier)
+        unregister(catalog, TABLES, identifier)
 
     def look(self, _catalog: Catalog, _identifier: TableIdentifier) -> None:
         """Let housekeeping look at tables that may name files anywhere."""

@@ -32,10 +32,11 @@ from app.catalog.deletions.foreign_looks import UnknownReaders
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import mark_orphans
 from app.catalog.deletions.sweeps import sweep_one
+from app.catalog.named import unregister
 from app.catalog.past.dropped import NewName, Wanted, purge_dropped, undrop
 from app.catalog.past.restore import restore_tables
 from app.catalog.rebuild.carrying_out import Rebuilt
-from app.catalog.tables import NewTable, purge_table, unregister_table
+from app.catalog.tables import NewTable, purge_table
 from app.catalog.views import NewView
 from app.catalog.warehouse_changes import MappingChange, WarehouseChange
 from app.catalog.warehouses import update_warehouse
@@ -133,7 +134,7 @@ class PastAndRecovery(RuleBasedStateMachine):
                 elif how == "purge":
                     purge_table(catalog, key[1])
                 else:
-                    unregister_table(catalog, key[1])
+                    unregister(catalog, TABLES, key[1])
                 self.life.dropped(catalog, key[0], key, key[1].namespace)
 
     # Namespaces

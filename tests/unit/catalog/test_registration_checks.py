@@ -11,9 +11,10 @@ from app.catalog.commits.dry_runs import dry_run_transaction
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS
+from app.catalog.named import unregister
 from app.catalog.past.dropped import Wanted, purge_dropped, undrop
 from app.catalog.registration_checks import check_registration, facts_of
-from app.catalog.tables import purge_table, unregister_table
+from app.catalog.tables import purge_table
 from app.catalog.upkeep.upkeep_plans import table_upkeep
 from app.catalog.views import replace_view
 from app.engine.change.updates import SetProperties
@@ -196,7 +197,7 @@ def test_read_only_table_is_neither_written_nor_deleted_until_it_is_registered_a
     table = append_to(catalog, table_in(catalog))
     location = table.location
     assert location is not None
-    unregister_table(catalog, DEPARTURES)
+    unregister(catalog, TABLES, DEPARTURES)
     named.register(catalog, TABLES, DEPARTURES, location, read_only=True)
 
     owner = SetProperties(updates={"owner": "anna"})
@@ -220,7 +221,7 @@ def test_read_only_table_is_not_purged_even_if_its_metadata_cannot_be_read_now(c
     location = table_in(catalog).location
     assert location is not None
     content = catalog.files.read(location)
-    unregister_table(catalog, DEPARTURES)
+    unregister(catalog, TABLES, DEPARTURES)
     named.register(catalog, TABLES, DEPARTURES, location, read_only=True)
     catalog.files.delete(location)
     dropped = Wanted(namespace=FLIGHTS, name=DEPARTURES.name)
@@ -243,9 +244,9 @@ def test_table_that_has_moved_on_is_not_let_go(catalog: Catalog) -> None:
     second = append_to(catalog, first)
 
     with pytest.raises(CommitFailed, match="expected metadata-location"):
-        unregister_table(catalog, DEPARTURES, first.location)
+        unregister(catalog, TABLES, DEPARTURES, first.location)
 
-    assert unregister_table(catalog, DEPARTURES, second.location).location == second.location
+    assert unregister(catalog, TABLES, DEPARTURES, second.location).location == second.location
 
 
 def test_paths_of_another_scheme_are_found(catalog: Catalog) -> None:

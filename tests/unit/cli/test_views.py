@@ -34,3 +34,12 @@ def test_a_view_is_renamed_and_dropped(icetower: Icetower, namespace: str, view:
     assert icetower("view", "rename", view, f"{namespace}.small").status == 0
     assert icetower("view", "show", view).err == f"Error: View does not exist: {view}\n"
     assert icetower("view", "drop", f"{namespace}.small").out == f"Dropped view {namespace}.small.\n"
+
+
+def test_a_view_is_unregistered(icetower: Icetower, view: str) -> None:
+    location = icetower("view", "show", view, "--json").json["metadata-location"]
+
+    left = icetower("view", "unregister", view)
+
+    assert (left.status, left.out) == (0, f"Unregistered view {view}. Its metadata stays at {location}.\n")
+    assert icetower("view", "show", view).status == 1

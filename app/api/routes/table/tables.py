@@ -19,16 +19,14 @@ from app.api.bodies.table.tables import (
 )
 from app.api.dependencies import Visit, Visited, open_visit
 from app.api.idempotency import done_once, run_once
-from app.api.named_answers import expected_location, loaded_once, rename_answer, shared_names_answer
+from app.api.named_answers import loaded_once, rename_answer, shared_names_answer, unregistered_answer
+from app.api.names_in_paths import true_or_false
 from app.api.responses.answers import json_answer
 from app.api.responses.table_answers import table_answer
 from app.catalog import adoptions, named, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
-from app.catalog.context.recorded_places import RecordedPlace
 from app.engine.model.identifiers import TableIdentifier, check_identifier
-from app.engine.model.ids import Location
-from app.errors import InvalidRequest
 
 router = APIRouter()
 
@@ -94,31 +92,13 @@ def adopt_table(visit: Visited) -> Response:
 @router.post("/v1/namespaces/{namespace}/tables/{table}/unregister")
 def unregister_table(visit: Visited) -> Response:
     """Unregister a table."""
-    identifier, expected = visit.table, expected_location(visit)
-    if _is_true_header(visit, "X-Icetower-Unread"):
-        return run_once(
-            visit,
-            lambda catalog: _unregistered_unread(
-                tables.unregister_unread_table(catalog, identifier, expected)
-            ),
-            lambda recorded: _unregistered_unread(RecordedPlace.of_text(recorded).location),
-        )
-
-    def mutate(catalog: Catalog) -> Response:
-        return _unregistered(tables.unregister_table(catalog, identifier, expected))
-
-    # Whatever has the name by now, what was let go is what the first request was about.
-    return run_once(
-        visit,
-        mutate,
-        lambda recorded: _unregistered(named.load_as_recorded(visit.catalog, TABLES, identifier, recorded)),
-    )
+    return unregistered_answer(visit, TABLES, visit.table, _unregistered)
 
 
 @router.delete("/v1/namespaces/{namespace}/tables/{table}")
 def drop_table(visit: Visited) -> Response:
     """Drop a table, with its files if that is asked for."""
-    purge = _is_true(visit, "purgeRequested")
+    purge = true_or_false("purgeRequested", visit.query.get("purgeRequested", ""))
     if purge:
         return done_once(visit, lambda catalog: tables.purge_table(catalog, visit.table))
     return done_once(visit, lambda catalog: named.drop(catalog, TABLES, visit.table))
@@ -145,22 +125,3 @@ def _adopted(adopted: adoptions.Adopted) -> Response:
 
 def _unregistered(loaded: LoadedTable) -> Response:
     return json_answer(loaded_json(loaded.location, loaded.json, {}))
-
-
-def _unregistered_unread(location: Location) -> Response:
-    return json_answer(orjson.dumps({"metadata-location": location}))
-
-
-def _is_true(visit: Visit, parameter: str) -> bool:
-    return _flag(parameter, visit.query.get(parameter, ""))
-
-
-def _is_true_header(visit: Visit, name: str) -> bool:
-    return _flag(name, (visit.header(name.lower().encode()) or b"").decode("latin-1"))
-
-
-def _flag(name: str, text: str) -> bool:
-    value = text.lower()
-    if value in ("true", "false", ""):
-        return value == "true"
-    raise InvalidRequest(f"Invalid {name} {value[:100]!r}: it must be true or false")

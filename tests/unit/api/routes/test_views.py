@@ -158,17 +158,38 @@ def test_dropped_view_can_be_registered_again(api: httpx.Client, ns: str) -> Non
     )
 
 
-def test_view_that_is_elsewhere_than_expected_is_not_dropped(api: httpx.Client, ns: str) -> None:
+def test_view_is_unregistered_where_it_is_expected(api: httpx.Client, ns: str) -> None:
     before, url = make_view(api, ns, "v"), f"/v1/namespaces/{ns}/views/v"
-    expected = {"X-Icetower-Expected-Metadata-Location": quote(before["metadata-location"], safe="")}
-    now = api.post(url, json=set_properties(a="b")).json()["metadata-location"]
+    elsewhere = {"X-Icetower-Expected-Metadata-Location": quote(before["metadata-location"], safe="")}
+    now = api.post(url, json=set_properties(a="b")).json()
 
-    status, kind, message = error_of(api.delete(url, headers=expected))
+    status, kind, message = error_of(api.post(f"{url}/unregister", headers=elsewhere))
     assert (status, kind) == (409, "CommitFailedException")
-    assert message.startswith(f"Cannot drop {ns}.v: expected metadata-location {before['metadata-location']}")
+    assert message.startswith(
+        f"Cannot unregister {ns}.v: expected metadata-location {before['metadata-location']}"
+    )
     assert api.head(url).status_code == 204
-    expected = {"X-Icetower-Expected-Metadata-Location": quote(now, safe="")}
-    assert api.delete(url, headers=expected).status_code == 204
+
+    there = {"X-Icetower-Expected-Metadata-Location": quote(now["metadata-location"], safe="")}
+    gone = api.post(f"{url}/unregister", headers={**there, "Idempotency-Key": f"{ns}-key"})
+    assert (
+        gone.json() == api.post(f"{url}/unregister", headers={**there, "Idempotency-Key": f"{ns}-key"}).json()
+    )
+    assert gone.json()["metadata"] == now["metadata"]
+    assert error_of(api.post(f"{url}/unregister"))[:2] == (404, "NoSuchViewException")
+    # Another catalog may have it by now.
+    assert api.get("/v1/dropped", params={"namespace": ns}).json()["dropped"] == []
+
+
+def test_view_that_cannot_be_read_is_unregistered_unread(api: httpx.Client, ns: str) -> None:
+    location, url = make_view(api, ns, "v")["metadata-location"], f"/v1/namespaces/{ns}/views/v"
+    Path(urlsplit(location).path).unlink()
+    assert api.post(f"{url}/unregister").status_code == 404
+
+    gone = api.post(f"{url}/unregister", headers={"X-Icetower-Unread": "true"})
+
+    assert gone.json() == {"metadata-location": location}
+    assert error_of(api.get(url))[:2] == (404, "NoSuchViewException")
 
 
 def test_renamed_view_is_the_same_view(api: httpx.Client, ns: str) -> None:

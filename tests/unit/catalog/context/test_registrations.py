@@ -9,7 +9,7 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.tables import unregister_table
+from app.catalog.named import unregister
 from app.engine.model.ids import Location
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
@@ -34,7 +34,7 @@ def let_go(table: PartitionedFiles) -> Location:
     assert second is not None
     pointer = table.catalog.find(table.identifier)
     assert pointer is not None
-    unregister_table(table.catalog, table.identifier)
+    unregister(table.catalog, TABLES, table.identifier)
     store = table.catalog.files
     content = store.read(first)
     store.delete(second)

@@ -11,7 +11,8 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
-from app.catalog.tables import NewTable, purge_table, unregister_table
+from app.catalog.named import unregister
+from app.catalog.tables import NewTable, purge_table
 from app.engine.change.updates import AddSnapshot, AssignUuid, SetProperties, SetStatistics, Update
 from app.engine.model.files.manifests import ManifestEntry
 from app.engine.model.ids import Location, SnapshotId, TableUuid
@@ -335,7 +336,7 @@ def test_renamed_table_is_still_the_same(lake: Lake) -> None:
 def test_nothing_goes_once_the_table_has_left_the_catalog(lake: Lake) -> None:
     with_history(lake)
     lake.expire()
-    unregister_table(lake.catalog, DEPARTURES)
+    unregister(lake.catalog, TABLES, DEPARTURES)
 
     assert lake.work() == {"kept": 1}
     assert lake.store.deleted == []

@@ -290,7 +290,7 @@ def test_what_files_alone_cannot_do_is_refused(tree: Catalog, tmp_path: Path) ->
     location = named.load(tree, TABLES, T).location
     for attempt, words in (
         (lambda: named.drop(tree, TABLES, T), "purgeRequested=true"),
-        (lambda: tables.unregister_table(tree, T), "unregister ns.t"),
+        (lambda: named.unregister(tree, TABLES, T), "unregister ns.t"),
         (lambda: named.rename(tree, TABLES, T, identifier("ns.v")), "the name is the folder"),
         (lambda: named.register(tree, TABLES, identifier("ns.v"), str(location)), "register a metadata file"),
         (lambda: commit_transaction(tree, commits), "several tables together"),

@@ -233,7 +233,7 @@ def test_protected_table_is_not_dropped_purged_renamed_or_replaced(catalog: Cata
     for deed in (
         lambda: named.drop(catalog, TABLES, DEPARTURES),
         lambda: tables.purge_table(catalog, DEPARTURES),
-        lambda: tables.unregister_table(catalog, DEPARTURES),
+        lambda: named.unregister(catalog, TABLES, DEPARTURES),
         lambda: named.rename(catalog, TABLES, DEPARTURES, elsewhere),
         lambda: named.register(catalog, TABLES, DEPARTURES, location, overwrite=True),
     ):

@@ -9,7 +9,7 @@ from app.catalog.commits.dry_runs import dry_run_commit
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.tables import unregister_table
+from app.catalog.named import unregister
 from app.database.outcomes.idempotency_keys import IdempotencyClaim
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointers import PutOutcome
@@ -209,7 +209,7 @@ def test_commit_sent_again_after_its_table_lost_the_name_is_not_refused(
         forgets = replace(catalog.warehouse, default_properties={"icetower.undrop.keep-ms": "0"})
         named.drop(replace(catalog, warehouse=forgets), TABLES, DEPARTURES)
     elif end == "unregistered":
-        unregister_table(catalog, DEPARTURES)
+        unregister(catalog, TABLES, DEPARTURES)
     else:
         named.rename(catalog, TABLES, DEPARTURES, ARRIVALS)
     if is_made_anew:

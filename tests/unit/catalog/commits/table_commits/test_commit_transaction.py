@@ -5,7 +5,8 @@ import pytest
 from app.catalog.commits.dry_runs import dry_run_transaction
 from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
-from app.catalog.tables import unregister_table
+from app.catalog.context.kinds import TABLES
+from app.catalog.named import unregister
 from app.database.pointers.moves import Advance
 from app.engine.change.requirements import (
     AssertCreate,
@@ -136,7 +137,7 @@ def test_transaction_sent_again_of_which_a_part_is_there_is_not_refused(
     ]
     changes = changes if is_first else changes[::-1]
     commit_transaction(catalog, changes)
-    unregister_table(catalog, changes[1].identifier)
+    unregister(catalog, TABLES, changes[1].identifier)
     kept = load_table(catalog, changes[0].identifier)
 
     for again in (changes, changes[::-1]):

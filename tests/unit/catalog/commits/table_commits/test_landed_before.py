@@ -13,9 +13,10 @@ from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
+from app.catalog.named import unregister
 from app.catalog.past.dropped import Wanted, undrop
 from app.catalog.past.restore import restore_tables
-from app.catalog.tables import purge_table, unregister_table
+from app.catalog.tables import purge_table
 from app.engine.change.apply import apply_to_new
 from app.engine.change.requirements import AssertCreate, AssertRefSnapshotId, AssertTableUuid, Requirement
 from app.engine.change.updates import (
@@ -202,7 +203,7 @@ def test_older_metadata_that_has_moved_on_does_not_refuse_it(
     if end == "dropped":
         named.drop(catalog, TABLES, DEPARTURES)
     elif end == "unregistered":
-        unregister_table(catalog, DEPARTURES)
+        unregister(catalog, TABLES, DEPARTURES)
     elif end == "purged":
         purge_table(catalog, DEPARTURES)
     named.register(catalog, TABLES, DEPARTURES, str(first.location), overwrite=end == "registered over")
@@ -220,7 +221,7 @@ def test_a_table_that_another_warehouse_took_over_is_looked_at(
     catalog: Catalog, *, has_expired: bool
 ) -> None:
     first, requirements, updates, _ = second_commit(catalog)
-    let_go = unregister_table(catalog, DEPARTURES)
+    let_go = unregister(catalog, TABLES, DEPARTURES)
     other = new_warehouse(catalog.server, "other", catalog.warehouse.root_location)
     namespace_in(other)
     named.register(other, TABLES, DEPARTURES, str(let_go.location))
@@ -324,7 +325,7 @@ def test_a_creation_with_rows_whose_table_is_elsewhere_now_is_unknown(
     elif end == "dropped":
         named.drop(catalog, TABLES, DEPARTURES)
     else:
-        unregister_table(catalog, DEPARTURES)
+        unregister(catalog, TABLES, DEPARTURES)
     if is_made_anew and end != "expired":
         table_in(catalog)
 

@@ -9,7 +9,7 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.tables import unregister_table
+from app.catalog.named import unregister
 from app.engine.change.requirements import (
     AssertRefSnapshotId,
     AssertTableUuid,
@@ -246,7 +246,7 @@ def test_what_older_metadata_does_not_tell_of_a_staged_snapshot_is_unknown(
         few = SetProperties(updates={"write.metadata.previous-versions-max": "1"})
         commit_table(catalog, DEPARTURES, [], [few])
     else:
-        unregister_table(catalog, DEPARTURES)
+        unregister(catalog, TABLES, DEPARTURES)
         named.register(catalog, TABLES, DEPARTURES, staged.location or "")
 
     with pytest.raises(CommitStateUnknown):

@@ -15,7 +15,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.manifests.table_manifests import TableManifests
-from app.catalog.tables import unregister_table
+from app.catalog.named import unregister
 from app.database.deletions.file_deletions import FileDeletions
 from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.ids import Location, SpecId
@@ -146,7 +146,7 @@ def test_table_that_leaves_while_its_files_are_deleted_can_be_registered_at_once
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last = load_table(place.catalog).location or ""
-    at(monkeypatch, "hold", lambda: unregister_table(place.catalog, DEPARTURES))
+    at(monkeypatch, "hold", lambda: unregister(place.catalog, TABLES, DEPARTURES))
 
     place.work()
 

@@ -10,9 +10,9 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.exports.export_files import read_export
 from app.catalog.exports.writing import export_pointers
+from app.catalog.named import unregister
 from app.catalog.namespaces import drop_namespace
 from app.catalog.rebuild.planning import Action, RebuildWish
-from app.catalog.tables import unregister_table
 from app.database.backups import back_up
 from app.engine.change.updates import RemoveProperties, SetProperties
 from app.engine.model.ids import Location
@@ -28,7 +28,7 @@ def backup(lost: Catalog, tmp_path: Path, store: MemoryFiles) -> Catalog:
     """A backup of a catalog that has then handed its table to another one, with an export from after that."""
     table_in(lost)
     back_up(f"sqlite:///{tmp_path}/lost.db", tmp_path / "old.db")
-    unregister_table(lost, DEPARTURES)
+    unregister(lost, TABLES, DEPARTURES)
     export_pointers(lost.server, lost.warehouse)
     return replace(lost, server=server_on(f"sqlite:///{tmp_path}/old.db", store))
 
@@ -63,7 +63,7 @@ def test_old_backup_says_which_of_its_tables_another_catalog_has(backup: Catalog
 def test_table_that_has_been_registered_again_is_known_by_its_name(lost: Catalog, found: Catalog) -> None:
     location = table_in(lost).location
     assert location is not None
-    unregister_table(lost, DEPARTURES)
+    unregister(lost, TABLES, DEPARTURES)
     named.register(lost, TABLES, DEPARTURES, location)
     export = export_pointers(lost.server, lost.warehouse)
     assert export is not None
@@ -75,7 +75,7 @@ def test_table_that_has_been_registered_again_is_known_by_its_name(lost: Catalog
 def test_an_export_is_made_also_when_all_has_been_handed_over(lost: Catalog, found: Catalog) -> None:
     table_in(lost)
     export_pointers(lost.server, lost.warehouse)
-    unregister_table(lost, DEPARTURES)
+    unregister(lost, TABLES, DEPARTURES)
     drop_namespace(lost, FLIGHTS)
     export_pointers(lost.server, lost.warehouse)
 
