@@ -32,8 +32,9 @@ _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _CLIENT_GONE = 499
 _JSON = (b"content-type", b"application/json")
-_USER_OF_URL = re.compile(r"://[^/?#\s'\"]*:[^/?#\s'\"]*@")
-_QUERY_OF_URL = re.compile(r"(://[^?\s'\"]*\?)[^\s'\"]+")
+# Each looks at a character a few times at most: texts may be long, and are somebody else's.
+_USER_OF_URL = re.compile(r"://[^/?#\s'\":]*+:[^/?#\s'\"]*@")
+_URL = re.compile(r"(://[^?\s'\"]*+)(\?[^\s'\"]++)?")
 
 
 class FrontDoor:
@@ -173,7 +174,8 @@ class FrontDoor:
 
 def _without_secrets_of_urls(text: str) -> str:
     """Hide queries and users of URLs that a refusal repeats: signed ones are keys."""
-    return _QUERY_OF_URL.sub(rf"\1{MASK}", _USER_OF_URL.sub(f"://{MASK}@", text))
+    without_users = _USER_OF_URL.sub(f"://{MASK}@", text)
+    return _URL.sub(lambda found: f"{found[1]}?{MASK}" if found[2] else found[0], without_users)
 
 
 class _Answer:
