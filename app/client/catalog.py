@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 import httpx
 
@@ -98,6 +98,10 @@ class RemoteCatalog:
         self.maintenance = MaintenanceCalls(self._calls, root)
         self.upkeep = UpkeepCalls(self._calls, root)
         self.validation = ValidationCalls(self._calls, root)
+
+    def named(self, kind: Literal["table", "view"]) -> TableCalls | ViewCalls:
+        """Return the calls about tables or about views."""
+        return self.tables if kind == "table" else self.views
 
     def close(self) -> None:
         """Close the connections to the server."""

@@ -93,8 +93,8 @@ class RestSource:
         endpoints = self._catalog.config.endpoints or []
         try:
             if _UNREGISTER[entry.kind] in endpoints:
-                calls = self._catalog.tables if entry.kind == "table" else self._catalog.views
-                return calls.unregister(entry.identifier, expected=location).metadata_location
+                gone = self._catalog.named(entry.kind).unregister(entry.identifier, expected=location)
+                return gone.metadata_location
             found = self.find_location(entry)
             if found is None:
                 return None
@@ -119,8 +119,7 @@ class RestSource:
         updates = [{"action": "set-properties", "updates": dict(properties)}]
         uuid = found.metadata.get(f"{entry.kind}-uuid")
         requirements = [{"type": f"assert-{entry.kind}-uuid", "uuid": uuid}] if uuid else []
-        calls = self._catalog.tables if entry.kind == "table" else self._catalog.views
-        calls.commit(entry.identifier, updates, requirements)
+        self._catalog.named(entry.kind).commit(entry.identifier, updates, requirements)
         return True
 
     def _children(self, parent: Namespace | None) -> Iterator[Namespace]:

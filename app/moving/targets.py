@@ -121,9 +121,8 @@ class MoveTarget:
         read_only: bool = False,
     ) -> None:
         """Register a metadata file; `replaces` is where the metadata is that it takes the place of."""
-        calls = self.catalog.tables if kind == "table" else self.catalog.views
         is_ours = self._can_check
-        calls.register(
+        self.catalog.named(kind).register(
             name,
             location,
             overwrite=replaces is not None,
@@ -142,16 +141,18 @@ class MoveTarget:
 
     def take_back(self, name: TableIdentifier, kind: EntryKind, properties: Sequence[str]) -> str | None:
         """Remove properties that a fence has set at the source; return where the metadata is then."""
-        is_table = kind == "table"
-        found = self.catalog.tables.load(name, "refs") if is_table else self.catalog.views.load(name)
+        found = self.catalog.tables.load(name, "refs") if kind == "table" else self.catalog.views.load(name)
         if all(found.property(key) is None for key in properties):
             return found.metadata_location
-        calls = self.catalog.tables if is_table else self.catalog.views
-        return calls.commit(
-            name,
-            [{"action": "remove-properties", "removals": [*properties]}],
-            [{"type": f"assert-{kind}-uuid", "uuid": found.metadata.get(f"{kind}-uuid")}],
-        ).metadata_location
+        return (
+            self.catalog.named(kind)
+            .commit(
+                name,
+                [{"action": "remove-properties", "removals": [*properties]}],
+                [{"type": f"assert-{kind}-uuid", "uuid": found.metadata.get(f"{kind}-uuid")}],
+            )
+            .metadata_location
+        )
 
     def _metadata(
         self, name: TableIdentifier, kind: EntryKind
