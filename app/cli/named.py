@@ -163,4 +163,4 @@ def _add_unregister(commands: typer.Typer, kind: NamedKind) -> None:
         if as_json:
             print_json({"metadata-location": location})
             return
-        print_line(f"Unregistered {noun} {name}. Its metadata stays at {location}.")
+        print_line(f"Unregistered {noun} {name}. Its metadata {'was' if unread else 'stays'} at {location}.")

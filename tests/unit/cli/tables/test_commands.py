@@ -90,7 +90,7 @@ def test_a_table_whose_metadata_is_gone_is_unregistered(icetower: Icetower, tabl
 
     left = icetower("table", "unregister", table, "--unread")
 
-    assert (left.status, left.out) == (0, f"Unregistered table {table}. Its metadata stays at {location}.\n")
+    assert (left.status, left.out) == (0, f"Unregistered table {table}. Its metadata was at {location}.\n")
 
 
 def test_a_file_system_table_is_adopted_and_forks_are_said(
