@@ -74,12 +74,13 @@ def _serving(settings: Settings) -> Iterator[str]:
                 timeout_graceful_shutdown=settings.shutdown_grace_seconds,
             )
         )
-        running = thread.submit(server.run, [listener])
-        running.add_done_callback(lambda _: server.is_settled.set())
-        server.is_settled.wait()
-        if running.done():
-            raise RuntimeError("The catalog did not start") from running.exception()
+        # Whatever ends the wait, Ctrl+C or a time limit, ends the server: its thread is waited for.
         try:
+            running = thread.submit(server.run, [listener])
+            running.add_done_callback(lambda _: server.is_settled.set())
+            server.is_settled.wait()
+            if running.done():
+                raise RuntimeError("The catalog did not start") from running.exception()
             yield f"http://{settings.host}:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True

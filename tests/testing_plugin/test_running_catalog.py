@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
+import uvicorn
 from pyiceberg.catalog import load_catalog
 
 from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CatalogUnreachable
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import DatabaseUnavailable, InvalidSetting
-from app.testing import icetower_catalog
+from app.testing import icetower_catalog, running_catalog
 
 ORDERS = pa.table({"id": [1, 2, 3]})
 SALES = Namespace(("sales",))
@@ -59,6 +61,25 @@ def test_a_failing_block_cleans_up_too() -> None:
 
     with pytest.raises(CatalogUnreachable):
         RemoteCatalog(url)
+
+
+def test_ctrl_c_while_it_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            raise KeyboardInterrupt
+
+    class Server(running_catalog._AnnouncingServer):
+        def __init__(self, config: uvicorn.Config) -> None:
+            super().__init__(config)
+            self.is_settled = Interrupted()
+
+    monkeypatch.setattr(running_catalog, "_AnnouncingServer", Server)
+    before = set(threading.enumerate())
+
+    with pytest.raises(KeyboardInterrupt), icetower_catalog():
+        pass
+
+    assert set(threading.enumerate()) <= before
 
 
 def test_the_warehouse_may_be_in_memory() -> None:
