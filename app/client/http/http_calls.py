@@ -265,6 +265,10 @@ def _retry_after_seconds(response: httpx.Response, now: float) -> float | None:
 def _refusal(response: httpx.Response) -> failures.CatalogRefused | failures.AnswerNotUnderstood:
     """Read the protocol's error body; a HEAD has none, so only its status is known."""
     status = response.status_code
+    if response.has_redirect_location:
+        target = shown_uri(response.headers["Location"])[:500]
+        reason = f"it sends its callers on to {target}. Use the address that this belongs to"
+        return failures.AnswerNotUnderstood(str(response.url), status, reason)
     if response.request.method == "HEAD":
         return failures.CatalogRefused(status, "RESTException", f"{response.reason_phrase} at {response.url}")
     try:
@@ -291,7 +295,9 @@ def checked_url(uri: str) -> httpx.URL:
     shown = shown_uri(uri)
     try:
         url = httpx.URL(uri)
-    except httpx.InvalidURL as error:
+        # The system's resolver takes no other names, and no error of httpx says so.
+        url.raw_host.decode("ascii").encode("idna")
+    except (httpx.InvalidURL, UnicodeError) as error:
         raise failures.CatalogUnreachable(shown, str(error)) from error
     if url.scheme not in {"http", "https"} or not url.host:
         raise failures.CatalogUnreachable(

@@ -173,7 +173,17 @@ def test_a_connection_that_was_never_made_is_told_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["ftp://x", "localhost:8181", "http://", "http://x:99999", "http://x:port", ""]
+    "uri",
+    [
+        "ftp://x",
+        "localhost:8181",
+        "http://",
+        "http://x:99999",
+        "http://x:port",
+        "",
+        "http://a..b",
+        f"http://{'a' * 64}.b",
+    ],
 )
 def test_an_address_that_is_none_is_told_at_once(uri: str) -> None:
     with pytest.raises(CatalogUnreachable):
@@ -197,6 +207,14 @@ def test_a_server_that_is_no_catalog_is_told(answer: httpx.Response) -> None:
 
     with pytest.raises(AnswerNotUnderstood, match="not one of an Iceberg REST catalog"):
         server.calls().read(CatalogConfig, "GET", "v1/config")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_where_an_answer_sends_its_callers_is_told(method: str) -> None:
+    server = ScriptedServer([httpx.Response(308, headers={"Location": "https://u:secret@other/v1/x"})])
+
+    with pytest.raises(AnswerNotUnderstood, match=r"sends its callers on to https://other/v1/x\. Use"):
+        server.calls().send(method, "v1/x")
 
 
 def test_pages_follow_the_token_and_end_without_one() -> None:
