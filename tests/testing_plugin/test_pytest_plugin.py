@@ -104,3 +104,7 @@ def test_the_package_declares_the_plugin() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
     assert project["entry-points"]["pytest11"] == {"icetower": "icetower_pytest"}
+
+
+def test_type_checkers_of_other_projects_are_told_of_our_types() -> None:
+    assert (ROOT / "app" / "py.typed").is_file()
