@@ -104,6 +104,7 @@ def create_app(
     database = open_database(settings, opened)
     server = build_server(settings, database, step=step, files_of=files_of, ask_permission=ask_permission)
     executor = None if database.dialect_name == "sqlite" else ThreadPoolExecutor(1, "pointer-lookups")
+    crew = Crew()
     slots = LandingSlots(server.landing_queues, settings.commit_hold_seconds, server.traffic)
     held_loads = HeldLoads(server.landing_queues, settings.commit_hold_seconds, server.traffic)
     served = routes()
@@ -114,11 +115,10 @@ def create_app(
         redoc_url=None,
         # Ours is in app/telemetry.py; FastAPI's takes longer than routing, even if it has nothing to do.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
-        lifespan=lambda _app: _lifespan(settings, database, server, (slots, held_loads), executor),
+        lifespan=lambda _app: _lifespan(settings, database, server, (slots, held_loads), executor, crew),
     )
     warehouses = WarehouseMemo(server)
     commit_ids = CommitIds(mutations(served), server.receipts, settings.default_warehouse)
-    crew = Crew()
     app.state.parts = Parts(
         server=server,
         rooms=server.rooms,
@@ -293,6 +293,7 @@ async def _lifespan(
     server: Server,
     holds: Sequence[LandingSlots | HeldLoads],
     executor: Executor | None,
+    crew: Crew,
 ) -> AsyncIterator[None]:
     # `Rooms` decides who has a thread; what belongs to no request, such as looking up a warehouse, needs some more.
     to_thread.current_default_thread_limiter().total_tokens = settings.threads + SPARE_THREADS
@@ -326,6 +327,7 @@ async def _lifespan(
         await asyncio.to_thread(server.scan_workers.stop, settings.shutdown_grace_seconds or None)
         if executor is not None:
             executor.shutdown(wait=False)
+        crew.stop()
         await asyncio.to_thread(database.close)
         log_lines.flush()
 

@@ -66,14 +66,14 @@ def _serving(settings: Settings) -> Iterator[str]:
         closing(socket.create_server((settings.host, settings.port))) as listener,
         ThreadPoolExecutor(1, thread_name_prefix="icetower") as thread,
     ):
-        server = _AnnouncingServer(
-            uvicorn.Config(
-                create_app(settings),
-                log_config=None,
-                access_log=False,
-                timeout_graceful_shutdown=settings.shutdown_grace_seconds,
-            )
+        config = uvicorn.Config(
+            create_app(settings),
+            log_config=None,
+            timeout_graceful_shutdown=settings.shutdown_grace_seconds,
         )
+        # As an argument it would silence the logger that all servers of this process share, for good.
+        config.access_log = False
+        server = _AnnouncingServer(config)
         # Whatever ends the wait, Ctrl+C or a time limit, ends the server: its thread is waited for.
         try:
             running = thread.submit(server.run, [listener])

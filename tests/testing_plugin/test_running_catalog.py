@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -53,6 +54,31 @@ def test_after_the_block_nothing_is_left() -> None:
     assert not metadata_file.parents[4].exists()
     with pytest.raises(CatalogUnreachable):
         RemoteCatalog(url)
+
+
+def test_threads_end_with_it() -> None:
+    before = set(threading.enumerate())
+    with icetower_catalog() as url, RemoteCatalog(url) as catalog:
+        catalog.namespaces.create(SALES)
+        table = TableIdentifier(SALES, "orders")
+        catalog.tables.create(table, {"type": "struct", "fields": []})
+        catalog.tables.expire(table, dry_run=True)
+        started = set(threading.enumerate()) - before
+
+    assert any(thread.name.startswith("crew-") for thread in started)
+    for thread in started:
+        thread.join(30)
+        assert not thread.is_alive(), thread
+
+
+def test_the_access_log_of_other_servers_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    access_log = logging.getLogger("uvicorn.access")
+    monkeypatch.setattr(access_log, "propagate", True)
+
+    with icetower_catalog():
+        pass
+
+    assert access_log.propagate
 
 
 def test_a_failing_block_cleans_up_too() -> None:

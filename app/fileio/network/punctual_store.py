@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from itertools import islice
 from queue import SimpleQueue
@@ -189,26 +190,43 @@ class _Call:
 
 
 class _Workers:
-    """Threads for calls, used again and again.
+    """Threads for calls, used again and again until nobody has these workers any more.
 
     In a new thread the first call to a library takes longer. There are never more than calls at once; one that was
     left behind and ends after all is used again.
     """
 
     def __init__(self) -> None:
-        self._idle: list[SimpleQueue[_Call]] = []
+        self._idle: list[SimpleQueue[_Call | None]] = []
+        weakref.finalize(self, _send_home, self._idle).atexit = False
 
     def run(self, call: _Call) -> None:
         """Let a thread run a call."""
         try:
             self._idle.pop().put(call)
         except IndexError:
-            calls: SimpleQueue[_Call] = SimpleQueue()
+            calls: SimpleQueue[_Call | None] = SimpleQueue()
             calls.put(call)
             # A daemon: a call that never ends must not keep the process from ending.
-            threading.Thread(target=self._work, args=(calls,), name="store calls", daemon=True).start()
+            threading.Thread(
+                target=_work, args=(calls, weakref.ref(self)), name="store calls", daemon=True
+            ).start()
 
-    def _work(self, calls: SimpleQueue[_Call]) -> None:
-        while True:
-            calls.get().run()
-            self._idle.append(calls)
+    def take_back(self, calls: SimpleQueue[_Call | None]) -> None:
+        """Use the thread that waits for these calls again."""
+        self._idle.append(calls)
+
+
+def _work(calls: SimpleQueue[_Call | None], workers: weakref.ref[_Workers]) -> None:
+    while (call := calls.get()) is not None:
+        call.run()
+        del call  # it holds the store, and so the workers
+        if (those := workers()) is None:
+            return
+        those.take_back(calls)
+        del those
+
+
+def _send_home(idle: list[SimpleQueue[_Call | None]]) -> None:
+    for calls in idle:
+        calls.put(None)

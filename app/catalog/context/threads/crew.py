@@ -15,7 +15,7 @@ _Task = tuple["asyncio.Future[Any]", Context, Callable[[], Any]]
 
 
 class Crew:
-    """Threads that start when all others are busy, and stay.
+    """Threads that start when all others are busy, and stay until the crew is stopped.
 
     How many work at one time is for those to bound who give them work: see `Rooms`. Belongs to one event loop.
 
@@ -24,7 +24,7 @@ class Crew:
     """
 
     def __init__(self) -> None:
-        self._tasks = SimpleQueue[_Task]()
+        self._tasks = SimpleQueue[_Task | None]()
         self._threads = 0
         self._busy = 0
 
@@ -46,9 +46,14 @@ class Crew:
         finally:
             del done  # an error that it has would lead back to this frame
 
+    def stop(self) -> None:
+        """Let each thread end when there is no work left, without waiting for it. Ask for nothing after that."""
+        for _ in range(self._threads):
+            self._tasks.put(None)
+
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        while True:
-            done, context, work = self._tasks.get()
+        while (task := self._tasks.get()) is not None:
+            done, context, work = task
             result, error = None, None
             try:
                 result = context.run(work)
@@ -56,7 +61,7 @@ class Crew:
                 error = raised
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._end, done, result, error)
-            del done, context, work, result, error  # kept until the next task, they would keep what they hold
+            del task, done, context, work, result, error  # kept until the next task, they would keep what they hold
 
     def _end(self, done: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
         self._busy -= 1

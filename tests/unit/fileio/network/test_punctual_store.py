@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 
@@ -117,3 +118,22 @@ def test_a_listing_without_end_is_given_up(store: Slow) -> None:
         FilesUnavailable, match=r"list s3://bucket/place: there was no whole answer after 0\.2 s"
     ):
         list(listing)
+
+
+def test_threads_end_when_nobody_has_the_store_any_more(store: Slow) -> None:
+    before = set(threading.enumerate())
+    punctual = PunctualStore(store, answer_s=0.01)
+    for _ in range(2):  # both are left behind
+        with pytest.raises(FilesUnavailable):
+            punctual.read(HERE)
+    threads = set(threading.enumerate()) - before
+    assert len(threads) == 2
+    store.awake.set()
+    assert punctual.read(HERE) == b"content"
+
+    del punctual
+    gc.collect()
+
+    for thread in threads:
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in threads)

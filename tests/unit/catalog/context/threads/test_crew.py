@@ -94,3 +94,24 @@ def test_an_error_is_not_kept_by_the_thread_that_met_it() -> None:
     weak: list[weakref.ref[LargeError]] = []
     asyncio.run(ask())
     assert gone.wait(10)
+
+
+def test_threads_end_when_the_crew_is_stopped_and_those_at_work_after_it() -> None:
+    may_end, threads = threading.Event(), list[threading.Thread]()
+
+    def work(wait_s: float) -> bool:
+        threads.append(threading.current_thread())
+        return may_end.wait(wait_s)
+
+    async def ask() -> bool:
+        crew = Crew()
+        at_work = asyncio.ensure_future(crew.run(lambda: work(30)))
+        await crew.run(lambda: work(0))
+        crew.stop()
+        may_end.set()
+        return await at_work
+
+    assert asyncio.run(ask())
+    for thread in threads:
+        thread.join(30)
+    assert [thread.is_alive() for thread in threads] == [False, False]
