@@ -190,7 +190,7 @@ class _Call:
 
 
 class _Workers:
-    """Threads for calls, used again and again until nobody has these workers any more.
+    """Threads for calls, used again and again while there is a store that they work for.
 
     In a new thread the first call to a library takes longer. There are never more than calls at once; one that was
     left behind and ends after all is used again.
