@@ -61,14 +61,8 @@ class Crew:
                 error = raised
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._end, done, result, error)
-            del (
-                task,
-                done,
-                context,
-                work,
-                result,
-                error,
-            )  # kept until the next task, they would keep what they hold
+            # Kept until the next task, they would keep what they hold.
+            del task, done, context, work, result, error
 
     def _end(self, done: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
         self._busy -= 1
