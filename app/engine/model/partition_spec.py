@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Self
+from types import MappingProxyType
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -17,6 +19,8 @@ from app.errors import InvalidUpdate
 
 FIRST_PARTITION_FIELD_ID = 1000
 UNPARTITIONED_LAST_ID = FIRST_PARTITION_FIELD_ID - 1
+FieldMeaning: TypeAlias = tuple[FieldId, str]
+"""The source column and the transform of a partition field."""
 
 
 class SourcedField(Document):
@@ -100,19 +104,45 @@ def number_fields(fields: list[Any]) -> list[Any]:
     ]
 
 
+def ids_by_meaning(spec: PartitionSpec) -> Iterator[tuple[FieldMeaning, FieldId]]:
+    """Yield the fields of a spec with their ids; those that are void mean nothing."""
+    for field in spec.fields:
+        if field.transform != "void":
+            yield (field.source_id, field.transform), field.field_id
+
+
 def bind_spec(
-    unbound: UnboundPartitionSpec, schema: Schema, format_version: int, spec_id: int
+    unbound: UnboundPartitionSpec,
+    schema: Schema,
+    format_version: int,
+    spec_id: int,
+    *,
+    known_ids: Mapping[FieldMeaning, FieldId] = MappingProxyType({}),
+    last_field_id: int = UNPARTITIONED_LAST_ID,
 ) -> PartitionSpec:
-    """Return the spec, checked against the schema, with missing field ids numbered from 1000.
+    """Return the spec, checked against the schema, with ids for the fields that have none.
+
+    A field that an earlier spec has keeps its id, and others go on from the last one: readers refuse a table in which
+    one id means two fields. Version 1 does not track ids: there each spec counts from 1000.
+
+    Args:
+        known_ids: the ids of the table's partition fields.
+        last_field_id: the highest field id of the table so far.
 
     Raises:
         InvalidUpdate: a source column is missing or has the wrong type, a name is taken, or a v1 table needs
             other ids.
     """
     fields: list[PartitionField] = []
-    highest_id = UNPARTITIONED_LAST_ID
+    tracks_ids = FORMAT_VERSIONS[format_version].tracks_partition_field_ids
+    highest_id = max(UNPARTITIONED_LAST_ID, last_field_id if tracks_ids else 0)
     for field in unbound.fields:
-        field_id = field.field_id if field.field_id is not None else highest_id + 1
+        transform = str(parse_sent_transform(field.transform))
+        field_id = field.field_id
+        if field_id is None and tracks_ids:
+            field_id = known_ids.get((field.source_id, transform))
+        if field_id is None:
+            field_id = FieldId(highest_id + 1)
         if field_id > LAST_FIELD_ID:
             raise InvalidUpdate(f"Cannot add partition field {field.name}: field id {field_id} is reserved")
         if field_id < FIRST_PARTITION_FIELD_ID:
@@ -123,9 +153,9 @@ def bind_spec(
         highest_id = max(highest_id, field_id)
         bound = PartitionField(
             name=field.name,
-            transform=str(parse_sent_transform(field.transform)),
+            transform=transform,
             source_id=field.source_id,
-            field_id=FieldId(field_id),
+            field_id=field_id,
         )
         fields.append(bound.with_unknown_fields(field.unknown_fields))
     spec = PartitionSpec(spec_id=SpecId(spec_id), fields=tuple(fields))
@@ -133,7 +163,7 @@ def bind_spec(
     check_spec(spec, schema)
     _check_distinct(spec)
     check_names(spec, schema)
-    if not FORMAT_VERSIONS[format_version].tracks_partition_field_ids:
+    if not tracks_ids:
         for position, item in enumerate(spec.fields):
             if item.field_id != FIRST_PARTITION_FIELD_ID + position:
                 raise InvalidUpdate(

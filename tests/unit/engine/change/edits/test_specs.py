@@ -70,8 +70,32 @@ def test_table_that_never_had_a_partition_field_starts_at_999() -> None:
     assert committed(base, add()).last_partition_id == 999
 
 
-def test_missing_field_ids_are_numbered_from_1000() -> None:
-    after = committed(BASE, add(part("a", 1, transform="bucket[2]"), part("b", 2, transform="truncate[2]")))
+def test_missing_field_ids_go_on_from_the_last_of_the_table() -> None:
+    after = committed(
+        BASE,
+        add(part("a", 1, transform="bucket[2]"), part("b", 2, transform="truncate[2]")),
+        add(part("c", 1)),
+    )
+
+    assert [[field.field_id for field in spec.fields] for spec in after.partition_specs[1:]] == [
+        [1001, 1002],
+        [1003],
+    ]
+    assert after.last_partition_id == 1003
+
+
+def test_field_without_id_keeps_that_of_an_earlier_spec() -> None:
+    bucketed = committed(BASE, add(BUCKETS), SET_LAST)
+
+    after = committed(
+        bucketed, add(part("again", 1, transform="bucket[4]"), part("category", 2), part("c", 1))
+    )
+
+    assert [field.field_id for field in after.partition_specs[2].fields] == [1001, 1000, 1002]
+
+
+def test_version_1_counts_the_fields_of_each_spec_from_1000() -> None:
+    after = committed(table(1), add(part("a", 1, transform="bucket[2]"), part("b", 1)))
 
     assert [field.field_id for field in after.partition_specs[1].fields] == [1000, 1001]
 
