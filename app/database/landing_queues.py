@@ -22,9 +22,11 @@ class StoredQueue:
     content: str | None
     now_ms: int
     """The time of the database, which all servers share."""
+    changed_ms: int = 0
+    """When it was put there; later than now if the database's clock was set back since."""
 
 
-_FIND = select(rows.c.version, rows.c.content, database_now_ms().label("now_ms")).where(
+_FIND = select(rows.c.version, rows.c.content, database_now_ms().label("now_ms"), rows.c.changed_ms).where(
     rows.c.pointer_id == bindparam("of_id")
 )
 _NOW = select(database_now_ms())
@@ -62,7 +64,7 @@ class LandingQueues:
             row = connection.execute(_FIND, {"of_id": pointer_id}).one_or_none()
             if row is None:
                 return StoredQueue(0, None, int(connection.execute(_NOW).scalar_one()))
-            return StoredQueue(row.version, row.content, row.now_ms)
+            return StoredQueue(*row)
 
         return self._database.read(load)
 

@@ -31,6 +31,9 @@ MOST_EXPECTED: Final = 10_000
 ATTEMPTS: Final = 50
 """How often to change a queue that other servers change at the same time."""
 
+CLOCK_STEP_MS: Final = 1_000
+"""How far the database's clock may be set back in small steps: nobody waits for longer than that."""
+
 _Change = Callable[[LandingQueue, int], object]
 
 
@@ -136,8 +139,14 @@ def put_queue(queues: LandingQueues, pointer_id: int, seen: StoredQueue, queue: 
 
 
 def read_queue(stored: StoredQueue) -> LandingQueue:
-    """Return the queue that is stored for a table, or a new one."""
-    return LandingQueue() if stored.content is None else LandingQueue.from_json(orjson.loads(stored.content))
+    """Return the queue that is stored for a table, or a new one.
+
+    After the database's clock was set back the times of a stored one are still to come: who is held back by them
+    would wait until then.
+    """
+    if stored.content is None or stored.changed_ms - stored.now_ms > CLOCK_STEP_MS:
+        return LandingQueue()
+    return LandingQueue.from_json(orjson.loads(stored.content))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,28 @@ def test_nothing_is_held_longer_than_the_operator_allows(queues: LandingQueues) 
         await lose(slots, "b")
 
     run(course())
+
+
+def test_nobody_is_held_until_a_time_that_the_database_had_before_its_clock_was_set_back(
+    queues: LandingQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def course() -> None:
+        slots = slots_on(queues)
+        await lose(slots, "a", SLOW, times=2)
+        held = asyncio.ensure_future(lose(slots, "b"))
+        await asyncio.wait([held], timeout=0.05)
+        assert not held.done()
+
+        load, an_hour_ms = queues.load, 3_600_000
+        monkeypatch.setattr(queues, "load", lambda which: earlier(load(which), an_hour_ms))
+        await held
+        await slots.ask(TABLE, "c")
+
+    run(course())
+
+
+def earlier(seen: StoredQueue, by_ms: int) -> StoredQueue:
+    return replace(seen, now_ms=seen.now_ms - by_ms)
 
 
 def test_writer_whose_client_has_gone_leaves(queues: LandingQueues, monkeypatch: pytest.MonkeyPatch) -> None:
