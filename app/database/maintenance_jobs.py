@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Delete, Row, delete, func, select, update
 
-from app.database.connections.clock import database_now_ms
+from app.database.connections.clock import database_now_ms, is_held
 from app.database.connections.database import Database
 from app.database.schema.rows import maintenance_jobs as rows
 from app.database.statements.inserts import OnEachDatabase
-from app.engine.model.jobs import JobState
+from app.engine.model.jobs import LONGEST_LEASE_MS, JobState
 
 BATCH = 1_000
 # The index of running jobs lets a table have one of them.
@@ -65,7 +65,7 @@ class MaintenanceJobs:
             .where(
                 rows.c.pointer_id == pointer_id,
                 rows.c.state == JobState.RUNNING,
-                rows.c.leased_until_ms <= now_ms,
+                ~is_held(rows.c.leased_until_ms, LONGEST_LEASE_MS),
             )
             .values(state=JobState.ABANDONED, ended_ms=now_ms)
         )

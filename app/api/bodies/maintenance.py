@@ -11,10 +11,10 @@ from pydantic import Field
 from app.api.bodies.json_answer import as_long, page_json, present
 from app.api.bodies.json_body import ExtensionBody
 from app.catalog.context.rows import MaintenanceJob
-from app.catalog.upkeep.jobs import LONGEST_LEASE_MS, SHORTEST_LEASE_MS
+from app.catalog.upkeep.jobs import SHORTEST_LEASE_MS
 from app.catalog.upkeep.upkeep_plans import TableUpkeep
 from app.engine.model.document import JsonValue, Long
-from app.engine.model.jobs import Job, JobState
+from app.engine.model.jobs import LONGEST_LEASE_MS, Job, JobState
 from app.engine.upkeep.plans import LeftJob, PlannedJob
 from app.errors import InvalidRequest
 

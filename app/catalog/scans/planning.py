@@ -16,6 +16,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.past_snapshots import check_snapshot_remains
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.scans.plan_tokens import PlanTask, PlanTokens
+from app.database.connections.clock import is_held_at
 from app.database.pointers.pointer import Pointer
 from app.database.scan_plans import ScanPlan
 from app.engine.expressions.expression_json import to_json
@@ -158,8 +159,10 @@ def fetch_plan(
     pointer = catalog.load(TABLES, identifier)
     if not _PLAN_ID.fullmatch(plan_id):
         raise NoSuchPlan(plan_id)
-    plan = catalog.server.scan_plans.find(plan_id, pointer.id, catalog.now_ms())
-    if plan is not None and plan.state == "submitted" and plan.leased_until_ms <= catalog.now_ms():
+    now_ms = catalog.now_ms()
+    plan = catalog.server.scan_plans.find(plan_id, pointer.id, now_ms)
+    is_open = plan is not None and plan.state == "submitted"
+    if plan is not None and is_open and not is_held_at(plan.leased_until_ms, now_ms, LEASE_MS):
         lost = {
             "error": "Unavailable",
             "message": "The server that planned the scan has stopped: plan it again",

@@ -17,7 +17,6 @@ from app.errors import InvalidRequest, JobConflict, NoSuchJob
 
 _ID = re.compile(r"[0-9a-f]{32}")
 SHORTEST_LEASE_MS: Final = 1_000
-LONGEST_LEASE_MS: Final = 3_600_000
 
 
 def check_jobs(catalog: Catalog, identifier: TableIdentifier) -> None:

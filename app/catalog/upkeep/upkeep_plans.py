@@ -11,12 +11,13 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.property_layers import layers_of
 from app.catalog.upkeep.jobs import check_jobs
 from app.catalog.upkeep.table_health import table_health
+from app.database.connections.clock import is_held_at
 from app.database.maintenance_jobs import MaintenanceJob
 from app.engine.health.facts import HealthFacts
 from app.engine.model.ancestry import ancestors
 from app.engine.model.data_types.types import ListType, MapType
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.jobs import Job, JobState
+from app.engine.model.jobs import LONGEST_LEASE_MS, Job, JobState
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.own_properties import DAY_MS
@@ -69,7 +70,8 @@ def table_upkeep(catalog: Catalog, identifier: TableIdentifier, wanted: Sequence
     facts = table_health(catalog, identifier).facts
     now_ms = catalog.now_ms()
     found = catalog.server.maintenance_jobs.newest(pointer.id, JOBS_LOOKED_AT, now_ms - DAY_MS)
-    jobs = [_as_it_is(job, now_ms) for job in found]
+    database_ms = catalog.server.file_deletions.now_ms()  # by which jobs were leased
+    jobs = [_as_it_is(job, database_ms) for job in found]
     condition = _condition(metadata, facts, jobs, now_ms)
     if pointer.is_read_only:
         left = tuple(
@@ -128,9 +130,9 @@ def _condition(
 
 def _as_it_is(job: MaintenanceJob, now_ms: int) -> MaintenanceJob:
     """Return a job, as abandoned if its lease has run out: only the next one notes that."""
-    if job.state is not JobState.RUNNING or job.leased_until_ms > now_ms:
+    if job.state is not JobState.RUNNING or is_held_at(job.leased_until_ms, now_ms, LONGEST_LEASE_MS):
         return job
-    return replace(job, state=JobState.ABANDONED, ended_ms=job.leased_until_ms)
+    return replace(job, state=JobState.ABANDONED, ended_ms=min(job.leased_until_ms, now_ms))
 
 
 def _damage_found(ended: Sequence[MaintenanceJob]) -> str | None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, select
+from sqlalchemy import BigInteger, ColumnElement, and_, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -46,6 +46,25 @@ def _on_postgres(_element: database_now_ms, _compiler: SQLCompiler, **_options: 
 @compiles(database_now_ms, "sqlite")
 def _on_sqlite(_element: database_now_ms, _compiler: SQLCompiler, **_options: Any) -> str:
     return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
+
+
+def is_held(until_ms: ColumnElement[int], longest_ms: int) -> ColumnElement[bool]:
+    """Say whether a lease holds.
+
+    One that ends later than any lease can was written before the database's clock was set back, and does not.
+
+    Args:
+        until_ms: when it ends.
+        longest_ms: how long a lease of its kind is at most. Twice that is believed, so that none ends because the clock
+            goes back by a small step.
+    """
+    left_ms = until_ms - database_now_ms()
+    return and_(left_ms > 0, left_ms <= 2 * longest_ms)
+
+
+def is_held_at(until_ms: int, now_ms: int, longest_ms: int) -> bool:
+    """Say the same as `is_held` of a lease that was read."""
+    return 0 < until_ms - now_ms <= 2 * longest_ms
 
 
 class DatabaseClock:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy import bindparam, func, select, update
 
-from app.database.connections.clock import database_now_ms
+from app.database.connections.clock import database_now_ms, is_held
 from app.database.connections.database import Database
 from app.database.pointers.foreign_files import are_deleted_now
 from app.database.pointers.left_files import BegunDeletion, begin_deletion, begun_deletions
@@ -106,7 +106,7 @@ class FileDeletions:
             .where(
                 rows.c.state == "queued",
                 rows.c.not_before_ms <= now_ms,
-                rows.c.leased_until_ms <= now_ms,
+                ~is_held(rows.c.leased_until_ms, lease_ms),
                 rows.c.warehouse_id.not_in(besides),
             )
             .order_by(rows.c.id)

@@ -22,7 +22,7 @@ _TAKE = OnEachDatabase(
     lambda insert: insert.on_conflict_do_update(
         index_elements=[rows.c.pointer_id],
         set_={"swept_ms": database_now_ms()},
-        where=rows.c.swept_ms <= database_now_ms() - INTERVAL_MS,
+        where=or_(rows.c.swept_ms <= database_now_ms() - INTERVAL_MS, rows.c.swept_ms > database_now_ms()),
     ).returning(rows.c.pointer_id),
 )
 
@@ -66,6 +66,7 @@ class MetadataSweeps:
                 pointers.c.created_ms <= database_now_ms() - age_ms,
                 or_(
                     rows.c.swept_ms.is_(None),
+                    rows.c.swept_ms > database_now_ms(),  # its clock was set back since
                     (rows.c.swept_ms <= database_now_ms() - INTERVAL_MS)
                     & (pointers.c.updated_ms > rows.c.swept_ms - 2 * (age_ms + INTERVAL_MS)),
                 ),

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
+
+LONGEST_LEASE_MS: Final = 3_600_000
+"""For how long a job holds its table at most, unless it says again that it is at work."""
 
 
 class Job(StrEnum):

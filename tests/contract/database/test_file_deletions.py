@@ -57,6 +57,16 @@ def test_a_lease_that_ran_out_is_given_again(queued: Stores) -> None:
     assert lease(queued).id == first.id
 
 
+def test_a_lease_from_before_the_clock_was_set_back_does_not_hold(queued: Stores) -> None:
+    first = lease(queued)
+    assert queued.file_deletions.hold(first.id, LEASE_MS + LEASE_MS // 2)
+    assert lease(queued).id != first.id
+
+    assert queued.file_deletions.hold(first.id, 100 * LEASE_MS)
+
+    assert lease(queued).id == first.id
+
+
 @pytest.mark.parametrize("state", ["done", "failed", "kept"])
 def test_a_finished_entry_does_not_come_back(queued: Stores, state: FinalState) -> None:
     leased = lease(queued)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from app.database.maintenance_jobs import MaintenanceJobs
-from app.engine.model.jobs import JobState
+from app.engine.model.jobs import LONGEST_LEASE_MS, JobState
 from tests.contract.database.races import run_together
 from tests.contract.database.stores import Stores
 
@@ -55,6 +55,20 @@ def test_job_whose_lease_ran_out_is_abandoned_by_the_next_one(stores: Stores) ->
     assert first is not None
     assert (first.state, first.ended_ms is None) == (JobState.ABANDONED, False)
     assert not jobs.hold(ids(1), LEASE_MS)
+
+
+def test_job_whose_lease_is_from_before_the_clock_was_set_back_is_abandoned(stores: Stores) -> None:
+    jobs = MaintenanceJobs(stores.database)
+    assert begin(jobs, 1)
+    assert jobs.hold(ids(1), LONGEST_LEASE_MS)
+    assert not begin(jobs, 2)
+
+    assert jobs.hold(ids(1), 100 * LONGEST_LEASE_MS)
+
+    assert begin(jobs, 2)
+    first = jobs.find(ids(1))
+    assert first is not None
+    assert first.state is JobState.ABANDONED
 
 
 def test_jobs_that_are_done_often_do_not_hide_others(stores: Stores) -> None:

@@ -356,6 +356,17 @@ def test_plan_is_known_to_its_table_and_for_a_time(slow: Catalog) -> None:
 
 
 @pytest.mark.usefixtures("filled")
+def test_plan_of_a_server_that_died_before_the_clock_was_set_back_has_failed(slow: Catalog) -> None:
+    submitted = plan_scan(slow, DEPARTURES, SOME)
+    assert isinstance(submitted, Submitted)
+    assert isinstance(slow.server.now_ms, Clock)
+
+    slow.server.now_ms.now_ms -= 10 * LEASE_MS
+
+    assert isinstance(fetch_plan(slow, DEPARTURES, submitted.plan_id), Failed)
+
+
+@pytest.mark.usefixtures("filled")
 def test_server_that_stops_lets_its_plans_fail(slow: Catalog) -> None:
     submitted = plan_scan(slow, DEPARTURES, SOME)
     assert isinstance(submitted, Submitted)

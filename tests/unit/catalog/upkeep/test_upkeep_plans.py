@@ -19,6 +19,8 @@ from tests.builders.catalogs import catalog_on
 from tests.builders.tables import DEPARTURES, load_table, table_in
 
 RAN_OUT_MS = -(10**12)
+SET_BACK_MS = 10**12
+"""The lease of a job that was begun before the database's clock was set back by years."""
 
 
 @pytest.fixture
@@ -43,8 +45,11 @@ def test_jobs_that_are_done_often_hide_none_that_is_done_seldom(catalog: Catalog
     assert condition.history_of(Job.TABLE_STATISTICS).last_success_ms is not None
 
 
-def test_job_whose_maintainer_died_has_failed_and_counts_with_what_was_expected(catalog: Catalog) -> None:
-    begin_job(catalog, DEPARTURES, Job.REWRITE_DATA_FILES, {}, RAN_OUT_MS, rewritten_bytes=7)
+@pytest.mark.parametrize("lease_ms", [RAN_OUT_MS, SET_BACK_MS])
+def test_job_whose_maintainer_died_has_failed_and_counts_with_what_was_expected(
+    catalog: Catalog, lease_ms: int
+) -> None:
+    begin_job(catalog, DEPARTURES, Job.REWRITE_DATA_FILES, {}, lease_ms, rewritten_bytes=7)
 
     condition = table_upkeep(catalog, DEPARTURES).condition
     assert condition.running is None

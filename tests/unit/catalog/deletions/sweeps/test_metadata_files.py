@@ -129,6 +129,17 @@ def test_each_table_has_one_turn_a_day_and_only_after_changes(old_table: Catalog
     assert not old_table.files.exists(Location(left))
 
 
+def test_turn_from_before_the_clock_was_set_back_keeps_no_table_waiting(old_table: Catalog) -> None:
+    assert sweep_one(old_table.server)
+    left = orphan(old_table, 2)
+    let_age(old_table, -30 * DAY_MS, metadata_sweeps)
+
+    assert sweep_one(old_table.server)
+
+    assert not old_table.files.exists(Location(left))
+    assert not sweep_one(old_table.server)
+
+
 def test_nothing_goes_while_a_twin_is_there_or_sweeps_are_off(old_table: Catalog) -> None:
     left = orphan(old_table, 2)
     assert not sweep_one(with_rules(old_table, orphan_age_ms=0).server)
