@@ -47,11 +47,13 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
 
     def clean() -> None:
         nonlocal clean_at, prune_at, export_at
+        # Not the server's: as long as the database has not said its time, that is the machine's.
+        now_ms = server.file_deletions.now_ms()
         if time.monotonic() >= clean_at:
-            server.idempotency_keys.delete_expired(server.now_ms())
-            server.scan_plans.delete_expired(server.now_ms())
+            server.idempotency_keys.delete_expired(now_ms)
+            server.scan_plans.delete_expired(now_ms)
             server.landing_queues.delete_old(QUEUE_KEPT_MS)
-            server.receipts.stored.delete_what_did_not_land(server.now_ms() - FAILURES_KEPT_MS)
+            server.receipts.stored.delete_what_did_not_land(now_ms - FAILURES_KEPT_MS)
             telemetry.WAITING_DELETIONS.set(server.file_deletions.count_waiting())
             clean_at = time.monotonic() + CLEANING_SECONDS
         if not stop.is_set() and time.monotonic() >= export_at:
@@ -61,7 +63,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
             prune_at = time.monotonic() + PRUNING_SECONDS
             server.old_rows.delete(server.rules.history_ms)
             server.maintenance_jobs.delete(server.rules.history_ms)
-            server.receipts.stored.delete(server.now_ms() - server.rules.history_ms)
+            server.receipts.stored.delete(now_ms - server.rules.history_ms)
         if not stop.is_set():
             unknown.look_for(LOOKING_SECONDS)
         if not stop.is_set():
@@ -93,7 +95,7 @@ class _Deleters:
                 _survive(lambda: self._begin_what_is_due(stop, pool))
 
     def _begin_what_is_due(self, stop: threading.Event, pool: ThreadPoolExecutor) -> None:
-        while not stop.is_set() and self._server.dropped.end(self._server.now_ms()):
+        while not stop.is_set() and self._server.dropped.end(self._server.file_deletions.now_ms()):
             pass
         while not stop.is_set() and len(self._busy) < WAREHOUSES_TOGETHER:
             deletion = self._server.file_deletions.lease(LEASE_MS, besides=tuple(self._busy))

@@ -118,6 +118,9 @@ class DatabaseClock:
             after_ms = self._steady_ms()
             if after_ms - before_ms < _LONGEST_MEASURING_MS:
                 self._note(now_ms - (before_ms + after_ms) // 2)
+            elif self._began_ms is None:
+                # Nothing ends too early by a time that may be a little late. The own one may be days ahead.
+                self._note(now_ms - after_ms)
         except IcetowerError as error:
             log.info("could not ask for the database's time: %s", error)
         finally:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from app.catalog import named
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.catalog.context.server import Server
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.tables import purge_table
@@ -105,3 +107,20 @@ def test_one_entry_of_a_warehouse_is_worked_off_at_a_time(
 
         assert not store.waiting.acquire(blocking=False)
         store.is_well.set()
+
+
+def test_nothing_ends_by_the_own_clock_of_a_server_that_does_not_know_the_databases_time(
+    warehouses: tuple[Catalog, Catalog, StuckFiles],
+) -> None:
+    _, well, store = warehouses
+    store.is_well.set()
+    server = replace(well.server, now_ms=well.server.file_deletions.now_ms)
+    named.drop(replace(well, server=server), TABLES, NAMES[0])
+    purge_table(well, NAMES[1])
+
+    with housekeeping(replace(server, now_ms=lambda: server.now_ms() + 40 * 86_400_000)):
+        wait_until(lambda: files_left(well) == len(NAMES) - 1)
+
+    assert [entry.name for entry in server.dropped.list(well.warehouse.id, server.now_ms())] == [
+        NAMES[0].name
+    ]

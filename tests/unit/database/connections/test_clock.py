@@ -99,6 +99,20 @@ def test_while_the_database_does_not_answer_time_goes_on_from_what_it_last_said(
     assert is_now(found.now_ms())
 
 
+def test_a_first_answer_that_comes_late_is_believed_more_than_the_own_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away, steady = Away(), Apart(0)
+
+    def answer_an_hour_later(*_: object) -> int:
+        steady.days += 1 / 24
+        return time.time_ns() // 1_000_000
+
+    monkeypatch.setattr(Away, "read", answer_an_hour_later)
+
+    assert is_now(DatabaseClock(away, Apart(9), steady).now_ms())
+
+
 def test_without_a_database_the_own_clock_has_to_do() -> None:
     away = Away()
 
