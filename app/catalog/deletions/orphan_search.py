@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +10,10 @@ from dataclasses import dataclass, field
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
+from app.catalog.context.past.moments import moment_text
 from app.catalog.context.places.locations import check_location, is_allowed
 from app.catalog.context.places.table_places import own_folders
+from app.catalog.context.server import Server
 from app.catalog.deletions.reached_states import ReachedStates
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
@@ -140,15 +143,25 @@ def reached_by_others(states: ReachedStates, found: Orphans) -> set[int]:
     return reached
 
 
+def files_now_ms(server: Server) -> int:
+    """Return the time by which the age of files is counted: no later than any clock says that may be the store's.
+
+    A store's clock is near this machine's, or is it (S3 refuses others). The database's may be days ahead of both: by
+    that a file that is being written would be old.
+    """
+    return min(server.file_deletions.now_ms(), time.time_ns() // 1_000_000)
+
+
 def _older_than_ms(catalog: Catalog, wish: OrphanWish) -> int:
-    now_ms = catalog.server.file_deletions.now_ms()
+    now_ms = files_now_ms(catalog.server)
     least_ms = catalog.rules.orphan_age_ms or LEAST_AGE_MS
     if wish.older_than_ms is None:
         return now_ms - max(DEFAULT_AGE_MS, least_ms)
     if wish.older_than_ms > now_ms - least_ms:
         raise OrphansRefused(
             f"Cannot look for orphans: older-than-ms {wish.older_than_ms} is less than {least_ms / 3_600_000:g} hours "
-            "ago; writers may still be about to commit younger files (the setting orphan_age_hours)"
+            f"ago: it is {moment_text(now_ms)} by the earlier of the clocks of the server and the database; "
+            "writers may still be about to commit younger files (the setting orphan_age_hours)"
         )
     return wish.older_than_ms
 

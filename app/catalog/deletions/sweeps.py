@@ -17,7 +17,7 @@ from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.file_names import content_mark, mark_of
 from app.catalog.context.server import Server
-from app.catalog.deletions.orphan_search import check_may_delete, path_hash
+from app.catalog.deletions.orphan_search import check_may_delete, files_now_ms, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.reached_states import ReachedStates
 from app.catalog.manifests.table_manifests import CheckedManifests
@@ -101,7 +101,7 @@ def own_files(catalog: Catalog, uuid: TableUuid, folder: str) -> OwnFiles:
     """
     server, found = catalog.server, OwnFiles()
     mark, of_contents = mark_of(server), content_mark(server, uuid, folder)
-    written_before_ms = server.metadata_sweeps.now_ms() - server.rules.orphan_age_ms
+    written_before_ms = files_now_ms(server) - server.rules.orphan_age_ms
     for file in catalog.files.list_files(Location(folder)):
         version = own_version(file.location, mark)
         if version is None and not is_own_content(file.location, of_contents):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,19 @@ def test_a_file_that_was_written_again_stays(catalog: Catalog) -> None:
     work_off(catalog)
 
     assert orphan in there(location)
+
+
+def test_files_are_young_by_the_clock_of_their_machine_where_the_databases_is_days_ahead(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = table_with_history(catalog)
+    write_old(f"{location}/data/being-written.parquet", days=5)
+    days_ago_ms = catalog.server.file_deletions.now_ms() - 5 * 24 * 3_600_000
+    monkeypatch.setattr(time, "time_ns", lambda: days_ago_ms * 1_000_000)
+
+    assert found(catalog) == set()
+    with pytest.raises(OrphansRefused, match="by the earlier of the clocks"):
+        found(catalog, older_than_ms=days_ago_ms)
 
 
 def test_what_the_history_can_bring_back_stays(catalog: Catalog) -> None:

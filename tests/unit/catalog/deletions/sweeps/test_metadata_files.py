@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -114,6 +115,18 @@ def test_only_old_files_of_ours_that_nothing_names_go(old_table: Catalog, store:
 
     assert set(store._files) == stay
     assert gone.isdisjoint(stay)
+
+
+def test_files_are_young_by_the_clock_of_their_machine_where_the_databases_is_days_ahead(
+    old_table: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    young = orphan(old_table, 3)
+    days_ago_ns = time.time_ns() - 2 * DAY_MS * 1_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: days_ago_ns)
+
+    assert sweep_one(old_table.server)
+
+    assert old_table.files.exists(Location(young))
 
 
 def test_each_table_has_one_turn_a_day_and_only_after_changes(old_table: Catalog) -> None:
