@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -36,7 +37,7 @@ from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel, FileKind
 from app.errors import CommitRefused, ExpiryRefused, NoSuchTable
 from app.formats.manifests.source import ManifestCache
-from tests.builders.catalogs import START_MS, with_rules, with_server
+from tests.builders.catalogs import START_MS, Clock, with_rules, with_server
 from tests.builders.commits import commit_table
 from tests.builders.queues import let_queue_age
 from tests.builders.table_files import TableFiles
@@ -189,6 +190,20 @@ def test_staged_snapshot_stays_while_it_is_young(catalog: Catalog, files: TableF
 
     assert young.expiry.snapshots == ()
     assert ids(old.expiry.snapshots) == ids([staged])
+
+
+def test_snapshots_are_young_by_the_clock_of_the_server_where_the_databases_is_days_ahead(
+    catalog: Catalog, files: TableFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged = files.snapshot(table(catalog).metadata, ["staged"])
+    commit(catalog, [AddSnapshot(snapshot=staged)])
+    monkeypatch.setattr(time, "time_ns", lambda: staged.timestamp_ms * 1_000_000)
+    assert isinstance(catalog.server.now_ms, Clock)
+    catalog.server.now_ms.now_ms += 30 * 86_400_000
+
+    found = expire_snapshots(catalog, DEPARTURES, ExpiryRequest())
+
+    assert found.expiry.snapshots == ()
 
 
 def test_tag_made_while_the_expiry_runs_keeps_its_snapshot(catalog: Catalog, files: TableFiles) -> None:
