@@ -17,6 +17,7 @@ from app.catalog.deletions.queue import work_off
 from app.catalog.deletions.runner import LEASE_MS
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.exports.writing import export_what_is_due
+from app.database.connections.clock import steady_ns
 from app.database.deletions.file_deletions import Deletion
 from app.errors import IcetowerError
 from app.memory import give_back_freed
@@ -29,6 +30,53 @@ PRUNING_SECONDS = 6 * 3_600.0
 QUEUE_KEPT_MS = 24 * 3_600_000
 WAREHOUSES_TOGETHER: Final = 8
 """In so many warehouses files are deleted side by side."""
+LEAP_MS: Final = 60_000
+BELIEVED_AFTER_MS: Final = 3_600_000
+"""How long after a leap of the database's clock its time ends nothing: somebody may set it right again."""
+
+
+class BelievedTime:
+    """The database's time, as far as it may end what waits for its time.
+
+    A clock that is set wrong for a moment would end every undrop period and every grace period in that moment.
+    """
+
+    def __init__(self, ask_ms: Callable[[], int], steady_ms: Callable[[], int]) -> None:
+        self._ask_ms = ask_ms
+        self._steady_ms = steady_ms
+        self._began_ms: int | None = None
+        """The believed time when the steady clock was at 0."""
+        self._leapt_ms: int | None = None
+        """When a leap was first seen, by the steady clock."""
+
+    def find_ms(self) -> int | None:
+        """Return the time; None for a while after it has leapt ahead.
+
+        Raises:
+            DatabaseUnavailable: the database does not answer.
+        """
+        steady_ms = self._steady_ms()
+        now_ms = self._ask_ms()
+        ahead_ms = 0 if self._began_ms is None else now_ms - steady_ms - self._began_ms
+        if ahead_ms > LEAP_MS and self._leapt_ms is None:
+            self._leapt_ms = steady_ms
+            log.warning(
+                "the database's clock has leapt %d s ahead: nothing is ended or deleted by it for an hour",
+                ahead_ms // 1000,
+            )
+        if (
+            ahead_ms > LEAP_MS
+            and self._leapt_ms is not None
+            and steady_ms < self._leapt_ms + BELIEVED_AFTER_MS
+        ):
+            return None
+        self._began_ms, self._leapt_ms = now_ms - steady_ms, None
+        return now_ms
+
+
+def _believed_time(server: Server) -> BelievedTime:
+    # Not the server's time: as long as the database has not said its own, that is the machine's.
+    return BelievedTime(server.file_deletions.now_ms, lambda: steady_ns() // 1_000_000)
 
 
 def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None:
@@ -43,13 +91,12 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
     )
     queue.start()
     clean_at = prune_at = export_at = 0.0
-    unknown = UnknownReaders(server)
+    unknown, believed = UnknownReaders(server), _believed_time(server)
 
     def clean() -> None:
         nonlocal clean_at, prune_at, export_at
-        # Not the server's: as long as the database has not said its time, that is the machine's.
-        now_ms = server.file_deletions.now_ms()
-        if time.monotonic() >= clean_at:
+        now_ms = believed.find_ms()
+        if now_ms is not None and time.monotonic() >= clean_at:
             server.idempotency_keys.delete_expired(now_ms)
             server.scan_plans.delete_expired(now_ms)
             server.landing_queues.delete_old(QUEUE_KEPT_MS)
@@ -59,7 +106,9 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
         if not stop.is_set() and time.monotonic() >= export_at:
             export_what_is_due(server)
             export_at = time.monotonic() + min(CLEANING_SECONDS, server.rules.pointer_export_ms / 1000)
-        if not stop.is_set() and server.rules.history_ms and time.monotonic() >= prune_at:
+        if stop.is_set() or now_ms is None:
+            return
+        if server.rules.history_ms and time.monotonic() >= prune_at:
             prune_at = time.monotonic() + PRUNING_SECONDS
             server.old_rows.delete(server.rules.history_ms)
             server.maintenance_jobs.delete(server.rules.history_ms)
@@ -83,6 +132,7 @@ class _Deleters:
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._believed = _believed_time(server)
         self._busy: set[int] = set()
         """The warehouses in which files are being deleted, by their ids."""
 
@@ -95,7 +145,10 @@ class _Deleters:
                 _survive(lambda: self._begin_what_is_due(stop, pool))
 
     def _begin_what_is_due(self, stop: threading.Event, pool: ThreadPoolExecutor) -> None:
-        while not stop.is_set() and self._server.dropped.end(self._server.file_deletions.now_ms()):
+        now_ms = self._believed.find_ms()
+        if now_ms is None:
+            return
+        while not stop.is_set() and self._server.dropped.end(now_ms):
             pass
         while not stop.is_set() and len(self._busy) < WAREHOUSES_TOGETHER:
             deletion = self._server.file_deletions.lease(LEASE_MS, besides=tuple(self._busy))

@@ -26,7 +26,7 @@ _STEADY_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC
 """On Linux one that goes on while the machine sleeps."""
 
 
-def _steady_ns() -> int:
+def steady_ns() -> int:
     """Return the time since some moment, by a clock that cannot be set."""
     return time.clock_gettime_ns(_STEADY_CLOCK)
 
@@ -79,7 +79,7 @@ class DatabaseClock:
         self,
         database: Database,
         own_ns: Callable[[], int] = time.time_ns,
-        steady_ns: Callable[[], int] = _steady_ns,
+        steady_ns: Callable[[], int] = steady_ns,
     ) -> None:
         self._database = database
         self._own_ns = own_ns

@@ -14,8 +14,9 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.server import Server
-from app.catalog.deletions.housekeeping import keep_house
+from app.catalog.deletions.housekeeping import BELIEVED_AFTER_MS, LEAP_MS, BelievedTime, keep_house
 from app.catalog.tables import purge_table
+from app.database.deletions.file_deletions import FileDeletions
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.fileio.memory import MemoryFiles
@@ -23,6 +24,7 @@ from tests.builders.catalogs import new_warehouse, server_on
 from tests.builders.tables import FLIGHTS, table_in
 from tests.e2e.patience import wait_until
 
+DAY_MS = 86_400_000
 NAMES = [TableIdentifier(FLIGHTS, f"t{number}") for number in range(3)]
 
 
@@ -118,8 +120,77 @@ def test_nothing_ends_by_the_own_clock_of_a_server_that_does_not_know_the_databa
     named.drop(replace(well, server=server), TABLES, NAMES[0])
     purge_table(well, NAMES[1])
 
-    with housekeeping(replace(server, now_ms=lambda: server.now_ms() + 40 * 86_400_000)):
+    with housekeeping(replace(server, now_ms=lambda: server.now_ms() + 40 * DAY_MS)):
         wait_until(lambda: files_left(well) == len(NAMES) - 1)
+
+    assert [entry.name for entry in server.dropped.list(well.warehouse.id, server.now_ms())] == [
+        NAMES[0].name
+    ]
+
+
+class Clocks:
+    """A database's clock, and a steady one, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.now_ms, self.steady_ms = 1_700_000_000_000, 5_000
+        self.believed = BelievedTime(lambda: self.now_ms, lambda: self.steady_ms)
+
+    def find_ms(self, later_ms: int = 0, *, leap_ms: int = 0) -> int | None:
+        self.steady_ms += later_ms
+        self.now_ms += later_ms + leap_ms
+        return self.believed.find_ms()
+
+
+def test_a_clock_that_leaps_ahead_is_believed_after_an_hour() -> None:
+    clocks = Clocks()
+    assert clocks.find_ms() == clocks.now_ms
+    assert clocks.find_ms(7 * DAY_MS) == clocks.now_ms
+    assert clocks.find_ms(10, leap_ms=LEAP_MS) == clocks.now_ms
+
+    assert clocks.find_ms(10, leap_ms=LEAP_MS + 1) is None
+    assert clocks.find_ms(BELIEVED_AFTER_MS - 1) is None
+    assert clocks.find_ms(1) == clocks.now_ms
+    assert clocks.find_ms(10) == clocks.now_ms
+
+
+@pytest.mark.parametrize("then_ms", [0, -DAY_MS])
+def test_a_clock_that_is_set_right_again_is_believed_at_once(then_ms: int) -> None:
+    clocks = Clocks()
+    assert clocks.find_ms() is not None
+
+    assert clocks.find_ms(10, leap_ms=40 * DAY_MS) is None
+    assert clocks.find_ms(10, leap_ms=then_ms - 40 * DAY_MS) == clocks.now_ms
+
+
+class LeapingDeletions(FileDeletions):
+    """The queue on a database whose clock is set ahead."""
+
+    ahead_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.ahead_ms
+
+
+def said(caplog: pytest.LogCaptureFixture) -> set[tuple[str | None, bool]]:
+    """Return which threads have said something, and whether it was of a leap."""
+    return {(record.threadName, "has leapt" in record.getMessage()) for record in caplog.records}
+
+
+def test_nothing_that_can_come_back_ends_by_a_leap_of_the_databases_clock(
+    warehouses: tuple[Catalog, Catalog, StuckFiles], caplog: pytest.LogCaptureFixture
+) -> None:
+    _, well, store = warehouses
+    store.is_well.set()
+    leaping = LeapingDeletions(well.server.file_deletions._database)
+    server = replace(well.server, now_ms=well.server.file_deletions.now_ms, file_deletions=leaping)
+    named.drop(replace(well, server=server), TABLES, NAMES[0])
+    purge_table(well, NAMES[1])
+
+    with housekeeping(server):
+        wait_until(lambda: files_left(well) == len(NAMES) - 1)
+        leaping.ahead_ms = 40 * DAY_MS
+        server.has_deletions.set()
+        wait_until(lambda: ("file deletions", True) in said(caplog))
 
     assert [entry.name for entry in server.dropped.list(well.warehouse.id, server.now_ms())] == [
         NAMES[0].name
