@@ -484,7 +484,7 @@ class ClockBehind(Unavailable):
 
     def __init__(self, now_ms: int, changed_ms: int) -> None:
         super().__init__(
-            f"The clock of this server is behind: it says {now_ms}, but the table was last changed at {changed_ms} "
+            f"The clock of this server is behind: it says {now_ms}, but the last change was at {changed_ms} "
             "(milliseconds since 1970). Nothing was changed"
         )
 

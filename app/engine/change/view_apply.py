@@ -23,7 +23,7 @@ from app.engine.model.schema import Schema, check_schema
 from app.engine.model.settings import properties as props
 from app.engine.model.view_metadata import VIEW_FORMAT_VERSION, VersionLogEntry, ViewMetadata, ViewVersion
 from app.engine.properties.lookup import check_properties
-from app.errors import InvalidUpdate, InvalidViewVersion
+from app.errors import ClockBehind, InvalidUpdate, InvalidViewVersion
 
 DEFAULT_HISTORY_ENTRIES = 10
 
@@ -117,6 +117,7 @@ def apply_view_updates(
 
     Raises:
         InvalidUpdate: an update that cannot be applied, or is for tables.
+        ClockBehind: the version's time makes no sense here, but neither does the view's.
     """
     draft = ViewDraft(
         base=base,
@@ -227,6 +228,9 @@ def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
 
 def _check_time(draft: ViewDraft, version: ViewVersion) -> None:
     if is_too_far_ahead(version.timestamp_ms, draft.now_ms):
+        changed_ms = draft.version_log[-1].timestamp_ms if draft.version_log else 0
+        if changed_ms > draft.now_ms:
+            raise ClockBehind(draft.now_ms, changed_ms)
         # The view's history would say that it is from then, and later versions from before.
         raise InvalidUpdate(
             f"Cannot add view version {version.version_id}: timestamp-ms {version.timestamp_ms} is more than a day "

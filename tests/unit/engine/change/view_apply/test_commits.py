@@ -9,7 +9,7 @@ import pytest
 from app.engine.change.numbering import numbered_schemas, numbered_versions
 from app.engine.change.view_apply import ViewDraft, apply_view_updates
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
-from app.errors import InvalidUpdate
+from app.errors import ClockBehind, InvalidUpdate
 from tests.unit.engine.documents import (
     NOW_MS,
     OTHER_UUID,
@@ -217,6 +217,14 @@ def test_version_of_another_day_to_come_is_refused() -> None:
         "Cannot add view version 2: timestamp-ms 9223372036854775807 is more than a day ahead of 1700000060000; the "
         "highest allowed is 1700086460000"
     )
+
+
+def test_server_whose_clock_is_behind_blames_nobody_for_a_version() -> None:
+    three_days_on = {"timestamp-ms": LATER_MS + 3 * 86_400_000}
+    late = view(view_version_json(1) | three_days_on)
+
+    with pytest.raises(ClockBehind, match="The clock of this server is behind"):
+        applied(late, add(view_version_json(2, sql="select 2") | three_days_on))
 
 
 # ------------------------------------------------------------------------------------------------------------ dialects
