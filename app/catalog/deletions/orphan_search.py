@@ -144,7 +144,7 @@ def reached_by_others(states: ReachedStates, found: Orphans) -> set[int]:
 
 
 def files_now_ms(server: Server) -> int:
-    """Return the time by which the age of files is counted: no later than any clock says that may be the store's.
+    """Return the time from which the ages of files are counted.
 
     A store's clock is near this machine's, or is it (S3 refuses others). The database's may be days ahead of both: by
     that a file that is being written would be old.

@@ -32,7 +32,7 @@ ATTEMPTS: Final = 50
 """How often to change a queue that other servers change at the same time."""
 
 CLOCK_STEP_MS: Final = 1_000
-"""How far the database's clock may be set back in small steps: nobody waits for longer than that."""
+"""How far the database's clock may go back by a small step, which makes writers wait for as long."""
 
 _Change = Callable[[LandingQueue, int], object]
 
