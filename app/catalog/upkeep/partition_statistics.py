@@ -107,7 +107,7 @@ def preview_partition_statistics(
 
     Raises:
         NoSuchTable, NoSuchSnapshot: there is no such table or snapshot.
-        InvalidRequest: the table is not partitioned, or has no snapshot.
+        InvalidRequest: the table is not partitioned, its specs contradict each other, or it has no snapshot.
         NotSupported: the table is encrypted.
         MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata or a manifest cannot be read.
     """
@@ -125,7 +125,7 @@ def write_statistics_of_partitions(
 
     Raises:
         NoSuchTable, NoSuchSnapshot: there is no such table or snapshot.
-        InvalidRequest: the table is not partitioned, or has no snapshot.
+        InvalidRequest: the table is not partitioned, its specs contradict each other, or it has no snapshot.
         NotSupported: the table is encrypted.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; the file stays.
@@ -183,7 +183,10 @@ def _counted(
     metadata: TableMetadata,
     snapshot_id: SnapshotId | None,
 ) -> tuple[SnapshotId, list[PartitionCount]]:
-    fields = unified_fields(metadata)
+    try:
+        fields = unified_fields(metadata)
+    except ValueError as error:
+        raise InvalidRequest(f"Cannot write partition statistics of {identifier}: {error}") from error
     if not fields:
         raise InvalidRequest(f"Cannot write partition statistics of {identifier}: it has no partition fields")
     current = metadata.current_snapshot

@@ -13,6 +13,7 @@ from app.engine.model.files.entry_filters import EntryFacts
 from app.engine.model.files.manifests import EntryStatus, FileContent, PartitionKey, partition_key
 from app.engine.model.files.partition_values import schema_with_sources
 from app.engine.model.ids import SnapshotId, SpecId
+from app.engine.model.partition_spec import FieldMeaning
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 
@@ -32,8 +33,12 @@ def unified_fields(metadata: TableMetadata) -> list[UnifiedField]:
     Names are those of the newest spec. Fields whose type is not known, as their column is gone, are left out.
 
     Spec: #partition-statistics-file
+
+    Raises:
+        ValueError: two specs mean different things by one id, so that their partitions have no type in common.
     """
     found: dict[int, tuple[str, PrimitiveType | None, bool]] = {}
+    meant: dict[int, tuple[FieldMeaning, str]] = {}
     for spec in sorted(metadata.partition_specs, key=lambda spec: spec.spec_id, reverse=True):
         schema = schema_with_sources(metadata, spec)
         for field in spec.fields:
@@ -41,6 +46,14 @@ def unified_fields(metadata: TableMetadata) -> list[UnifiedField]:
             kind = transform.result_type(column.field.type) if transform and column else None
             known = kind if isinstance(kind, PrimitiveType) and kind.kind != "unknown" else None
             is_void = transform is not None and transform.name == "void"
+            if not is_void:
+                meaning = field.source_id, field.transform
+                other, name = meant.setdefault(field.field_id, (meaning, field.name))
+                if other != meaning:
+                    raise ValueError(
+                        f"the partition fields {field.name} and {name} of different specs have the same id "
+                        f"{field.field_id}"
+                    )
             before = found.get(field.field_id)
             if before is None:
                 found[field.field_id] = field.name, known, is_void

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
@@ -69,6 +70,25 @@ def test_partitions_of_all_specs_are_counted_in_their_order(catalog: Catalog) ->
     again, later = write_statistics_of_partitions(catalog, DEPARTURES, first.snapshot_id)
     assert (again.snapshot_id, again.partitions) == (first.snapshot_id, 2)
     assert later != location
+
+
+@pytest.mark.parametrize("count", [preview_partition_statistics, write_statistics_of_partitions])
+def test_specs_that_mean_different_fields_by_one_id_have_no_statistics(
+    catalog: Catalog, count: Callable[..., object]
+) -> None:
+    table = PartitionedFiles.made(catalog)
+    table.fill(2)
+    files = files_in(catalog)
+    spec = UnboundPartitionSpec.from_object(
+        {"fields": [{"name": "id", "transform": "identity", "source-id": 1, "field-id": 1000}]}
+    )
+    commit_to(catalog, AddSpec(spec=spec), SetDefaultSpec(spec_id=SpecId(-1)))
+
+    with pytest.raises(
+        InvalidRequest, match="partition fields carrier and id of different specs have the same id 1000"
+    ):
+        count(catalog, DEPARTURES, None)
+    assert not any("partition-stats" in file for file in files_in(catalog) - files)
 
 
 def test_preview_counts_and_writes_nothing(catalog: Catalog) -> None:
