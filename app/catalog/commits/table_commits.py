@@ -23,6 +23,7 @@ from app.catalog.context.kinds import TABLES, LoadedTable
 from app.catalog.context.places.locations import check_place_is_free
 from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.requirements import (
+    AssertCreate,
     AssertRefSnapshotId,
     AssertTableUuid,
     Report,
@@ -100,9 +101,11 @@ class TableCommit(Intention[TableMetadata, None]):
     @property
     def meant_for(self) -> TableUuid | None:
         """The table that its requirements name, or that it creates."""
-        if is_create(self.requirements):
-            return next((item.uuid for item in self.updates if isinstance(item, AssignUuid)), None)
-        return next((item.uuid for item in self.requirements if isinstance(item, AssertTableUuid)), None)
+        named = next((item.uuid for item in self.requirements if isinstance(item, AssertTableUuid)), None)
+        # Asked of a commit that was refused, too, whose requirements may contradict each other.
+        if named is not None or not any(isinstance(item, AssertCreate) for item in self.requirements):
+            return named
+        return next((item.uuid for item in self.updates if isinstance(item, AssignUuid)), None)
 
     def prepare(self, catalog: Catalog) -> None:
         """Read what a rebase will need: commits that land now may move the branch."""

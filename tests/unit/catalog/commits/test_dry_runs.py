@@ -20,6 +20,7 @@ from app.engine.change.requirements import (
     AssertCreate,
     AssertCurrentSchemaId,
     AssertRefSnapshotId,
+    AssertTableUuid,
     Requirement,
 )
 from app.engine.change.updates import (
@@ -202,6 +203,14 @@ def test_creation_of_what_is_there_has_no_difference(catalog: Catalog) -> None:
 
     assert str(verdict.error) == "Requirement failed: table already exists"
     assert verdict.difference is None
+
+
+def test_requirements_that_contradict_each_other_are_told(catalog: Catalog, table: LoadedTable) -> None:
+    verdict = verdict_on(catalog, [AssertTableUuid(uuid=table.metadata.uuid), AssertCreate()], OWNER)
+
+    assert str(verdict.error) == (
+        "Invalid create requirements: assert-create cannot stand beside assert-table-uuid"
+    )
 
 
 def test_creation_under_a_views_name_is_told(catalog: Catalog) -> None:
