@@ -242,3 +242,11 @@ def test_ctrl_c_while_the_command_line_is_built_ends_without_a_word(
     ended = bare("tower")
 
     assert (ended.status, ended.out, ended.err) == (130, "", "")
+
+
+def test_a_start_of_the_server_imports_no_library_for_terminals() -> None:
+    script = "import app.cli.main, app.cli.server.serving, app.cli.server.processes, sys; print('rich' in sys.modules)"
+
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert found.stdout == "False\n"
