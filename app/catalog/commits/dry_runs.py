@@ -10,7 +10,14 @@ from app.catalog.commits.conflict_checks import conflicts_of_snapshot
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.guard import CommitGuard
 from app.catalog.commits.intentions import Base, Planned
-from app.catalog.commits.plans import Plan, after, apply, explain_refusal, load_base, part_has_landed
+from app.catalog.commits.plans import (
+    Plan,
+    after,
+    apply,
+    check_no_part_has_landed,
+    explain_refusal,
+    load_base,
+)
 from app.catalog.commits.rebases import NOTHING_ASKED, RebaseRequest
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
@@ -159,9 +166,8 @@ def dry_run_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> Dry
     for table in tables:
         table.run()
     first = next((table.error for table in tables if table.error is not None), None)
-    landed = next((table.identifier for table in tables if table.has_part_landed), None)
-    if first is not None and landed is not None:
-        raise part_has_landed(landed, first)
+    if first is not None and len(commits) > 1:
+        check_no_part_has_landed((part for table in tables for part in table.parts), first)
     for table in tables:
         refusal = table.ask_the_guard()
         first = first or refusal
@@ -215,9 +221,9 @@ class _TableDryRun:
                 self._note_whole(error)
 
     @property
-    def has_part_landed(self) -> bool:
-        """Return whether one of its commits has landed already."""
-        return any(notes.is_repeated for notes in self._notes)
+    def parts(self) -> list[tuple[TableCommit, Base[TableMetadata]]]:
+        """Its commits, each with the table as it is."""
+        return [(commit, self._base) for _, commit in self._commits]
 
     def _note_requirement(self, position: int, error: IcetowerError | None) -> bool:
         checked = self._notes[-1].requirements[position]

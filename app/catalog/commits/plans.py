@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -268,20 +268,10 @@ class Names(Generic[M, D]):
             return [self._plan_one(catalog, group, files) for group in groups.values()]
         except (NotFound, AlreadyExists, CommitFailed, BadRequest) as error:
             if len(intentions) > 1:
-                self._check_none_has_landed(catalog, intentions, error)
+                check_no_part_has_landed(
+                    ((intention, self.base_for(catalog, intention)) for intention in intentions), error
+                )
             raise
-
-    def _check_none_has_landed(
-        self, catalog: Catalog, intentions: Sequence[Intention[M, D]], refusal: IcetowerError
-    ) -> None:
-        """Check that no part of what is refused has landed: a client deletes the files of all."""
-        for intention in intentions:
-            try:
-                has_landed = not intention.require(self.base_for(catalog, intention))
-            except (NotFound, AlreadyExists, CommitFailed, BadRequest):
-                continue
-            if has_landed:
-                raise part_has_landed(intention.identifier, refusal) from refusal
 
     def base_for(self, catalog: Catalog, intention: Intention[M, D]) -> Base[M]:
         """Return what the next intention for its name builds on; raises like `load_base`."""
@@ -317,12 +307,22 @@ class Names(Generic[M, D]):
         self._plans[plan.base.identifier] = plan
 
 
-def part_has_landed(identifier: TableIdentifier, refusal: IcetowerError) -> CommitStateUnknown:
-    """Return the answer to a transaction that is refused, and of which a part has landed."""
-    return CommitStateUnknown(
-        f"A part of this transaction has landed before, the one of {identifier}, and the others may have, too: "
-        f"{refusal}. Nothing was changed or deleted"
-    )
+def check_no_part_has_landed(
+    parts: Iterable[tuple[Intention[M, D], Base[M]]], refusal: IcetowerError
+) -> None:
+    """Check that no part of a refused transaction has landed, whose files clients then delete.
+
+    Each part comes with its name as it was before the transaction: what an earlier part adds has not landed.
+
+    Raises:
+        CommitStateUnknown: one has landed, or may have.
+    """
+    for intention, base in parts:
+        if _has_been_done(intention, base):
+            raise CommitStateUnknown(
+                f"A part of this transaction has landed before, the one of {intention.identifier}, and the "
+                f"others may have, too: {refusal}. Nothing was changed or deleted"
+            ) from refusal
 
 
 def load_base(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, *, reads: bool = True) -> Base[M]:

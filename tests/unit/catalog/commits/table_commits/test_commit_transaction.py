@@ -17,7 +17,7 @@ from app.engine.change.updates import (
     SetProperties,
 )
 from app.engine.model.ids import Location, SnapshotId
-from app.errors import CommitStateUnknown, RequirementFailed
+from app.errors import CommitStateUnknown, NoSuchTable, RequirementFailed
 from tests.builders.catalogs import with_server
 from tests.builders.tables import (
     DEPARTURES,
@@ -146,3 +146,17 @@ def test_transaction_sent_again_of_which_a_part_is_there_is_not_refused(
                 asked(catalog, again)
 
     assert load_table(catalog, changes[0].identifier).location == kept.location
+
+
+def test_what_an_earlier_part_of_a_refused_transaction_adds_has_not_landed(catalog: Catalog) -> None:
+    """The same change twice, and something that is refused: nothing is there, and the client is told so."""
+    change = TableCommit(DEPARTURES, [], append(snapshot_on(table_in(catalog).metadata)))
+    missing = TableCommit(ARRIVALS, [], [])
+
+    for changes in ([change, change, missing], [change, missing, change], [missing, change, change]):
+        refusal = dry_run_transaction(catalog, changes).error
+        with pytest.raises(NoSuchTable) as refused:
+            commit_transaction(catalog, changes)
+
+        assert isinstance(refusal, NoSuchTable)
+        assert str(refusal) == str(refused.value)
