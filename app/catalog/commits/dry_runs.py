@@ -17,6 +17,7 @@ from app.catalog.commits.plans import (
     check_no_part_has_landed,
     explain_refusal,
     load_base,
+    note_added,
 )
 from app.catalog.commits.rebases import NOTHING_ASKED, RebaseRequest
 from app.catalog.commits.table_commits import TableCommit
@@ -197,7 +198,7 @@ class _TableDryRun:
 
     def run(self) -> None:
         """Plan the commits to the table as the door would, and note what each comes to."""
-        now = self._base
+        now, added = self._base, set[SnapshotId]()
         for number, commit in self._commits:
             notes = _Notes(number, commit, now)
             self._notes.append(notes)
@@ -205,6 +206,7 @@ class _TableDryRun:
                 commit, report_requirement=self._note_requirement, report_update=self._note_update
             )
             try:
+                note_added(commit, added)
                 planned = apply(self._catalog, noted, now, self._files)
                 notes.is_repeated = planned is None
                 if planned is not None and planned.rebase is not None:

@@ -30,9 +30,9 @@ from app.database.outcomes.receipt import LandedChange
 from app.database.pointers.left_files import TakenIn
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import Pointer
-from app.engine.change.updates import Update
+from app.engine.change.updates import AddSnapshot, Update
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import (
@@ -41,6 +41,7 @@ from app.errors import (
     CommitFailed,
     CommitStateUnknown,
     IcetowerError,
+    InvalidUpdate,
     NoSuchTable,
     NotAllowed,
     NotFound,
@@ -285,9 +286,10 @@ class Names(Generic[M, D]):
     ) -> Plan[M, D]:
         base = self.base_for(catalog, intentions[0])
         planned: list[Planned[M, D] | None] = []
-        now = base
+        now, added = base, set[SnapshotId]()
         for intention in intentions:
             check_wanted()
+            note_added(intention, added)
             planned.append(apply(catalog, intention, now, files))
             now = after(now, planned[-1])
         if now.metadata is not None and now is not base:
@@ -305,6 +307,20 @@ class Names(Generic[M, D]):
                 earlier.foreign | plan.foreign,
             )
         self._plans[plan.base.identifier] = plan
+
+
+def note_added(intention: Intention[M, D], added: set[SnapshotId]) -> None:
+    """Note the snapshots that one part of a transaction adds.
+
+    Raises:
+        InvalidUpdate: an earlier part adds the same one to its table. As if sent again it would count as landed.
+    """
+    ids = {item.snapshot.snapshot_id for item in intention.updates if isinstance(item, AddSnapshot)}
+    for snapshot_id in sorted(ids & added):
+        raise InvalidUpdate(
+            f"Cannot add snapshot {snapshot_id} to {intention.identifier} twice in one transaction"
+        )
+    added |= ids
 
 
 def check_no_part_has_landed(

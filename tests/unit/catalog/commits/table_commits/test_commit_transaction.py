@@ -17,7 +17,7 @@ from app.engine.change.updates import (
     SetProperties,
 )
 from app.engine.model.ids import Location, SnapshotId
-from app.errors import CommitStateUnknown, NoSuchTable, RequirementFailed
+from app.errors import CommitStateUnknown, InvalidUpdate, NoSuchTable, RequirementFailed
 from tests.builders.catalogs import with_server
 from tests.builders.tables import (
     DEPARTURES,
@@ -148,15 +148,26 @@ def test_transaction_sent_again_of_which_a_part_is_there_is_not_refused(
     assert load_table(catalog, changes[0].identifier).location == kept.location
 
 
-def test_what_an_earlier_part_of_a_refused_transaction_adds_has_not_landed(catalog: Catalog) -> None:
-    """The same change twice, and something that is refused: nothing is there, and the client is told so."""
-    change = TableCommit(DEPARTURES, [], append(snapshot_on(table_in(catalog).metadata)))
+def test_snapshot_that_two_parts_of_a_transaction_add_is_refused_as_not_landed(catalog: Catalog) -> None:
+    """The second part is not the first one sent again: nothing of it is there."""
+    created = table_in(catalog)
+    change = TableCommit(DEPARTURES, [], append(snapshot_on(created.metadata)))
     missing = TableCommit(ARRIVALS, [], [])
 
-    for changes in ([change, change, missing], [change, missing, change], [missing, change, change]):
-        refusal = dry_run_transaction(catalog, changes).error
-        with pytest.raises(NoSuchTable) as refused:
+    for changes, expected in (
+        ([change, change], InvalidUpdate),
+        ([change, missing, change], InvalidUpdate),
+        ([missing, change, change], NoSuchTable),
+    ):
+        with pytest.raises(expected) as refused:
             commit_transaction(catalog, changes)
+        refusal = dry_run_transaction(catalog, changes).error
 
-        assert isinstance(refusal, NoSuchTable)
+        assert type(refusal) is expected
         assert str(refusal) == str(refused.value)
+        assert load_table(catalog, DEPARTURES).location == created.location
+    landed = commit_transaction(catalog, [change])[0]
+    for asked in (commit_transaction, dry_run_transaction):
+        with pytest.raises(CommitStateUnknown, match="A part of this transaction has landed before"):
+            asked(catalog, [change, change])
+    assert load_table(catalog, DEPARTURES).location == landed.location
