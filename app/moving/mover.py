@@ -67,6 +67,8 @@ class Mover:
             return line
         if self._terms.dry_run:
             return line.but(state=MoveState.WOULD_MOVE)
+        if replaces.is_done and earlier is not None:
+            line = line.but(settled_location=earlier.settled_location)
         return self._carry_out(line, replaces)
 
     def _inspected(self, line: MoveLine, location: str) -> Inspection:
@@ -189,7 +191,9 @@ class Mover:
                 known.add(earlier.settled_location)
         if present.is_read_only or present.location in known:
             return _Replaces(present.location)
-        if self._target.has_been_at(line.target, line.entry.kind, line.location or ""):
+        if _has_rested(line, earlier) or self._target.has_been_at(
+            line.target, line.entry.kind, line.location or ""
+        ):
             return _Replaces(present.location, is_done=True, is_ahead=True)
         return _Replaces(present.location, is_diverged=True)
 
@@ -222,11 +226,12 @@ class Mover:
                     )
                     return line.but(state=MoveState.FAILED, reason=reason)
                 if line.location != judged:
-                    self._judge_again(line)
-                self._register(line, present)
+                    line = self._judged_again(line)
+                line = self._registered(line, present)
                 present = at = judged = line.location
                 step("registered")
                 continue  # Look at the source again: it may have moved on meanwhile.
+            self._check_it_is_there(line)
             if mode is Mode.ADOPT:
                 try:
                     dropped = self._drop(line)
@@ -254,7 +259,7 @@ class Mover:
             return None  # A view, or nothing is known.
         return any(finding.code in _GC_IS_OFF for finding in seen.findings)
 
-    def _judge_again(self, line: MoveLine) -> None:
+    def _judged_again(self, line: MoveLine) -> MoveLine:
         """Judge the file that the source has moved on to: it may be another table's.
 
         Raises:
@@ -265,14 +270,37 @@ class Mover:
         judged, _ = self._judged(line.but(uuid=seen.uuid), seen, self._report.earlier.get(line.entry))
         if judged.state is MoveState.REFUSED:
             raise SourceFailed(f"the source has moved on to {line.location}: {judged.reason}")
+        return line.but(uuid=seen.uuid, facts=_worth_noting(seen))
 
-    def _register(self, line: MoveLine, present: str | None) -> None:
+    def _registered(self, line: MoveLine, present: str | None) -> MoveLine:
         assert line.location is not None
         # First the note, then the deed: what the report does not name was never registered.
         self._report.write(line)
         read_only = self._terms.mode is Mode.LOOK_ON
-        self._target.register(
+        uuid = self._target.register(
             line.target, line.entry.kind, line.location, replaces=present, read_only=read_only
+        )
+        line = line.but(uuid=line.uuid or uuid, settled_location=line.location)
+        self._report.write(line)
+        return line
+
+    def _check_it_is_there(self, line: MoveLine) -> None:
+        """Look at the target again: what is not there any more would be nowhere if the source let it go.
+
+        Raises:
+            SourceFailed: the target does not have it any more.
+        """
+        if not self._has(line):
+            raise SourceFailed(
+                f"{line.target} was dropped, renamed or replaced since it was registered: the source keeps its own"
+            )
+
+    def _has(self, line: MoveLine) -> bool:
+        """Say whether the target has what a line says was registered."""
+        present = self._target.find(line.target, line.entry.kind)
+        return present is not None and (
+            _is_same(present, line)
+            or self._target.has_been_at(line.target, line.entry.kind, line.location or "")
         )
 
     def _drop(self, line: MoveLine) -> MoveLine | None:
@@ -295,9 +323,7 @@ class Mover:
         if dropped_at == line.source_location:
             return line
         present, line = line.location, self._located(line, dropped_at)
-        self._judge_again(line)
-        self._register(line, present)
-        return line
+        return self._registered(self._judged_again(line), present)
 
     def _with_uuid(self, line: MoveLine) -> MoveLine:
         """Give a table a uuid that has none, as those of version 1 may: twins are known by it."""
@@ -332,11 +358,7 @@ class Mover:
         """Return what has become of an entry that the source does not have any more."""
         if earlier is None or earlier.location is None:
             return line.but(state=MoveState.FAILED, reason=f"{self._source.name} has no such table or view")
-        present = self._target.find(earlier.target, earlier.entry.kind)
-        if present is None or not (
-            _is_same(present, earlier)
-            or self._target.has_been_at(earlier.target, earlier.entry.kind, earlier.location)
-        ):
+        if not self._has(earlier):
             reason = f"the source has dropped it, and it is not registered: its metadata file is {earlier.location}"
             return earlier.but(state=MoveState.FAILED, reason=reason)
         if self._terms.mode in {Mode.LOOK_ON, Mode.FENCE}:
@@ -359,6 +381,16 @@ class _Replaces:
     """Whether it has commits that the source does not have."""
     is_diverged: bool = False
     """Whether both have commits that the other one does not have."""
+
+
+def _has_rested(line: MoveLine, earlier: MoveLine | None) -> bool:
+    """Say whether a source still has the very file of a view that was registered.
+
+    Views have no log of their files: nothing at the target says that it has come from there.
+    """
+    if earlier is None or earlier.settled_location is None:
+        return False
+    return line.entry.kind == "view" and earlier.location == line.location
 
 
 def is_another(source: Source, line: MoveLine, location: str) -> bool:

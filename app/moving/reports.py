@@ -52,7 +52,7 @@ class MoveLine:
     gc_was_off: bool | None = None
     """Whether `gc.enabled` was false before a fence set it; None where none did."""
     settled_location: str | None = None
-    """Where the table was at the target after the importer's own commit, which takes a fence back."""
+    """Where it was at the target when that was last written: registered, or a fence taken back."""
 
     @property
     def is_fine(self) -> bool:

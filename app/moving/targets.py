@@ -119,16 +119,20 @@ class MoveTarget:
         *,
         replaces: str | None = None,
         read_only: bool = False,
-    ) -> None:
-        """Register a metadata file; `replaces` is where the metadata is that it takes the place of."""
+    ) -> str | None:
+        """Register a metadata file, and return the uuid in it.
+
+        `replaces` is where the metadata is that it takes the place of.
+        """
         is_ours = self._can_check
-        self.catalog.named(kind).register(
+        registered = self.catalog.named(kind).register(
             name,
             location,
             overwrite=replaces is not None,
             read_only=read_only,
             expected=replaces if is_ours else None,
         )
+        return registered.metadata.get(f"{kind}-uuid")
 
     def give_uuid(self, name: TableIdentifier) -> str:
         """Return a table's uuid, and give it one by a commit if it has none."""

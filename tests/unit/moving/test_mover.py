@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.properties.own_properties import MOVED_TO
 from app.fileio.schemes import files_for
 from app.moving.choices import PathMap
 from app.moving.folder_source import FolderSource
 from app.moving.reports import MoveReport, MoveState
 from app.moving.rest_source import RestSource
 from app.moving.runs import recheck
+from app.moving.sources import EntryKind, SourceFailed
 from app.moving.terms import Mode, Terms
 from app.testing import icetower_catalog
-from tests.builders.http_catalog import SCHEMA
+from tests.builders.http_catalog import SCHEMA, VIEW_VERSION
 from tests.builders.moves import Moves
 from tests.builders.parquet_files import table_of
 
@@ -141,3 +143,103 @@ def test_a_source_that_does_not_find_a_file_has_not_let_the_table_go(
         hidden.rename(file)
         assert moves.run(source) == {"sales.orders": MoveState.DONE}
         assert not theirs.tables.exists(ORDERS)
+
+
+@pytest.fixture
+def theirs(lake: Path) -> Iterator[RemoteCatalog]:
+    """A catalog that tables and views are moved out of."""
+    with icetower_catalog(warehouse_location=str(lake)) as uri, RemoteCatalog(uri) as catalog:
+        catalog.namespaces.create(ORDERS.namespace)
+        yield catalog
+
+
+def drop(catalog: RemoteCatalog) -> None:
+    catalog.tables.drop(ORDERS)
+
+
+def rename(catalog: RemoteCatalog) -> None:
+    catalog.tables.rename(ORDERS, TableIdentifier(ORDERS.namespace, "others"))
+
+
+def replace(catalog: RemoteCatalog) -> None:
+    catalog.tables.drop(ORDERS)
+    catalog.tables.create(ORDERS, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("mode", "deed", "is_foreign"),
+    [
+        (Mode.ADOPT, drop, True),
+        (Mode.ADOPT, rename, False),
+        (Mode.ADOPT, replace, True),
+        (Mode.FENCE, replace, False),
+    ],
+)
+def test_what_the_target_let_go_meanwhile_stays_at_its_source(
+    moves: Moves,
+    theirs: RemoteCatalog,
+    mode: Mode,
+    deed: Callable[[RemoteCatalog], None],
+    *,
+    is_foreign: bool,
+) -> None:
+    """A mover may be stopped for hours between two steps; the table would be in no catalog."""
+    made, moves.is_foreign = theirs.tables.create(ORDERS, SCHEMA), is_foreign
+
+    def step(name: str) -> None:
+        if name == "registered":
+            with RemoteCatalog(moves.uri) as catalog:
+                deed(catalog)
+
+    source = RestSource(theirs, "theirs")
+
+    assert moves.run(source, Terms(mode, step=step)) == {"sales.orders": MoveState.FAILED}
+    assert "was dropped, renamed or replaced" in str(moves.lines["sales.orders"].reason)
+    assert theirs.tables.load(ORDERS).metadata["table-uuid"] == made.metadata["table-uuid"]
+
+
+@pytest.mark.parametrize(("mode", "last"), [(Mode.ADOPT, "registered"), (Mode.FENCE, "dropped")])
+@pytest.mark.parametrize("kind", ["table", "view"])
+def test_commits_after_a_broken_run_are_kept_and_hold_up_nothing(
+    moves: Moves, theirs: RemoteCatalog, kind: EntryKind, mode: Mode, last: str
+) -> None:
+    """A view has no log of its files by which the target would be known to have come from there."""
+    if kind == "view":
+        theirs.views.create(ORDERS, SCHEMA, VIEW_VERSION)
+    else:
+        theirs.tables.create(ORDERS, SCHEMA)
+    source = RestSource(theirs, "theirs")
+
+    def run_until(last: str) -> dict[str, MoveState]:
+        def step(name: str) -> None:
+            if name == last:
+                raise SourceFailed("it was ended")
+
+        return moves.run(source, Terms(mode, step=step))
+
+    assert run_until(last) == {"sales.orders": MoveState.FAILED}
+    with RemoteCatalog(moves.uri) as ours:
+        updates = [
+            {"action": "remove-properties", "removals": [MOVED_TO]},
+            {"action": "set-properties", "updates": {"note": "ours"}},
+        ]
+        ours.named(kind).commit(ORDERS, updates)
+
+        assert run_until("begun") == {"sales.orders": MoveState.FAILED}
+        assert run_until("") == {"sales.orders": MoveState.DONE}
+        assert ours.named(kind).load(ORDERS).property("note") == "ours"
+    assert theirs.named(kind).exists(ORDERS) is (mode is Mode.FENCE)
+
+
+def test_what_was_made_anew_before_it_was_registered_has_its_own_uuid_in_the_report(
+    moves: Moves, theirs: RemoteCatalog
+) -> None:
+    theirs.tables.create(ORDERS, SCHEMA)
+
+    def step(name: str) -> None:
+        if name == "begun":
+            replace(theirs)
+
+    moves.run(RestSource(theirs, "theirs"), Terms(Mode.ADOPT, step=step))
+
+    assert moves.lines["sales.orders"].uuid == registered(moves)
