@@ -34,7 +34,7 @@ _MOST_UNPACKED_BYTES: Final = 4 << 30
 _LONGEST_LINE: Final = 16 << 20
 """The properties of a namespace are one line."""
 _NAME = re.compile(
-    r"(?P<at>\d{15})-(?P<mark>[0-9a-f]{8})-(?P<digest>[0-9a-f]{16})-[0-9a-f-]{36}\.ndjson\.gz", re.ASCII
+    r"(?P<at>\d{15,})-(?P<mark>[0-9a-f]{8})-(?P<digest>[0-9a-f]{16})-[0-9a-f-]{36}\.ndjson\.gz", re.ASCII
 )
 
 
@@ -44,6 +44,7 @@ class ExportFile:
 
     location: Location
     at_ms: int
+    """Later than that of each one before it, whatever the clock said; the export itself has the time."""
     mark: str
     """Of the database that it was made of."""
     digest: str

@@ -103,7 +103,9 @@ def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
         # The database may be a new one, in the place of one that was lost. The names are in the exports of that one,
         # and a younger export must not stand before them.
         return None
-    location = Location(f"{folder}/{export_name(content.at_ms, mark, content.digest, server.new_uuid())}")
+    # Names say which one is the newest, and the clock may have been ahead when the last one was written.
+    after_all_ms = max([content.at_ms, *(export.at_ms + 1 for export in found)])
+    location = Location(f"{folder}/{export_name(after_all_ms, mark, content.digest, server.new_uuid())}")
     files.write_new(location, content.packed)
     server.step("pointers_exported")
     for export in own[: max(0, len(own) + 1 - server.rules.pointer_exports_kept)]:
