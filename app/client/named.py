@@ -83,9 +83,14 @@ class NamedCalls(CatalogCalls, Generic[A]):
         body = {"source": identifier_body(source), "destination": identifier_body(destination)}
         self._calls.send("POST", f"{self._root}/{self.kind}/rename", body=body)
 
-    def drop(self, identifier: TableIdentifier) -> None:
-        """Drop a table or view; its files stay."""
-        self._calls.send("DELETE", self._path(identifier))
+    def drop(self, identifier: TableIdentifier, *, once: bool = False) -> None:
+        """Drop a table or view; its files stay.
+
+        Args:
+            identifier: the table or view.
+            once: not to be asked for again if the answer is lost: another one may have the name by then.
+        """
+        self._calls.send("DELETE", self._path(identifier), once=once)
 
     def unregister(self, identifier: TableIdentifier, *, expected: str | None = None) -> A:
         """Take a table or view out of the catalog, touch no file, and return where its metadata is.

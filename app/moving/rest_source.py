@@ -7,7 +7,7 @@ from typing import Final
 
 from app.client.answers import TableAnswer, ViewAnswer
 from app.client.catalog import RemoteCatalog
-from app.client.http.failures import CatalogRefused
+from app.client.http.failures import CallFailed, CatalogRefused
 from app.client.table.registrations import CHECK_ENDPOINT
 from app.engine.model.identifiers import MAX_NAMESPACE_LENGTH, Namespace
 from app.moving.sources import Entry, EntryKind, SourceFailed, SourceMoved
@@ -100,10 +100,7 @@ class RestSource:
                 return None
             if found != location:
                 raise SourceMoved(f"{entry.identifier} has moved on at {self.name}")
-            if entry.kind == "table":
-                self._catalog.tables.drop(entry.identifier, purge=False)
-            else:
-                self._catalog.views.drop(entry.identifier)
+            self._drop_once(entry)
         except CatalogRefused as refused:
             if refused.status == 404 and not refused.is_missing_file:
                 return None
@@ -121,6 +118,18 @@ class RestSource:
         requirements = [{"type": f"assert-{entry.kind}-uuid", "uuid": uuid}] if uuid else []
         self._catalog.named(entry.kind).commit(entry.identifier, updates, requirements)
         return True
+
+    def _drop_once(self, entry: Entry) -> None:
+        """Drop an entry; where the answer is lost, look whether that was done.
+
+        A second request might drop another one, which was made under the name meanwhile.
+        """
+        try:
+            self._catalog.named(entry.kind).drop(entry.identifier, once=True)
+        except CallFailed as failure:
+            is_refused = isinstance(failure, CatalogRefused) and failure.status < 500
+            if is_refused or self.find_location(entry) is not None:
+                raise
 
     def _children(self, parent: Namespace | None) -> Iterator[Namespace]:
         for namespace in self._catalog.namespaces.list(parent):

@@ -177,8 +177,17 @@ class HttpCalls:
         query: Mapping[str, str] | None = None,
         body: JsonObject | None = None,
         headers: Mapping[str, str] | None = None,
+        once: bool = False,
     ) -> httpx.Response:
         """Send one call and return the first successful response.
+
+        Args:
+            method: of HTTP.
+            path: below the server's address.
+            query: its parameters.
+            body: its JSON.
+            headers: more of them.
+            once: not to be sent again while it may have been done, whatever its method.
 
         Raises:
             CallFailed: no attempt was successful, or another attempt would not be safe.
@@ -187,12 +196,13 @@ class HttpCalls:
         request = self._http.build_request(
             method, f"{self.uri}/{path}", params=query, json=body, headers={**(headers or {}), **key}
         )
+        is_safe = method in SAFE_TO_REPEAT and not once
         wait_seconds = self._retries.first_wait_seconds
         for left in range(self._retries.most, -1, -1):
             try:
                 response = self._whole_answer(request)
             except httpx.RequestError as error:
-                if left == 0 or method not in SAFE_TO_REPEAT or not isinstance(error, CONNECTION_BROKE):
+                if left == 0 or not is_safe or not isinstance(error, CONNECTION_BROKE):
                     raise self._failure(request, error) from error
                 asked_seconds = None
             else:
@@ -200,7 +210,7 @@ class HttpCalls:
                     return response
                 asked_seconds = _retry_after_seconds(response, self._retries.now())
                 is_too_long = (asked_seconds or 0.0) > self._retries.longest_wait_seconds
-                if left == 0 or is_too_long or not _may_repeat(method, response.status_code, asked_seconds):
+                if left == 0 or is_too_long or not _may_repeat(is_safe, response.status_code, asked_seconds):
                     raise _refusal(response)
             self._retries.sleep(wait_seconds if asked_seconds is None else asked_seconds)
             wait_seconds = min(wait_seconds * 2, self._retries.longest_wait_seconds)
@@ -242,8 +252,8 @@ class CatalogCalls:
         return "/".join([self._root, named_path(identifier, "tables"), *map(path_piece, pieces)])
 
 
-def _may_repeat(method: str, status: int, asked_seconds: float | None) -> bool:
-    if method in SAFE_TO_REPEAT:
+def _may_repeat(is_safe: bool, status: int, asked_seconds: float | None) -> bool:
+    if is_safe:
         return status in BUSY
     return status in NOTHING_APPLIED and asked_seconds is not None
 

@@ -56,10 +56,10 @@ class TableCalls(NamedCalls[TableAnswer]):
         body = {"name": identifier.name, "location": location}
         return self._calls.read(AdoptedTable, "POST", path, body=body)
 
-    def drop(self, identifier: TableIdentifier, *, purge: bool = False) -> None:
-        """Drop a table; its files stay unless `purge` is asked for."""
+    def drop(self, identifier: TableIdentifier, *, purge: bool = False, once: bool = False) -> None:
+        """Drop a table; its files stay unless `purge` is asked for. `once` is as for views."""
         query = {"purgeRequested": "true" if purge else "false"}
-        self._calls.send("DELETE", self._path(identifier), query=query)
+        self._calls.send("DELETE", self._path(identifier), query=query, once=once)
 
     def properties(self, identifier: TableIdentifier) -> list[JsonObject]:
         """Return the properties of a table as they are in force, by name."""

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from app.client.catalog import RemoteCatalog
+from app.client.http.failures import CallFailed
 from app.client.http.http_calls import Retries
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.moving.rest_source import RestSource
@@ -19,13 +20,13 @@ CONFIG = ok({"defaults": {}, "overrides": {}})
 
 
 def source(
-    *answers: httpx.Response, endpoints: Sequence[str] | None = None
+    *answers: httpx.Response, endpoints: Sequence[str] | None = None, retries: int = 0
 ) -> tuple[RestSource, ScriptedServer]:
     more = {} if endpoints is None else {"endpoints": endpoints}
     server = ScriptedServer([ok({"defaults": {}, "overrides": {}, **more}), *answers])
     catalog = RemoteCatalog(
         "http://old.example",
-        retries=Retries(most=0),
+        retries=Retries(most=retries, sleep=lambda _seconds: None),
         transport=server.transport,
         headers={"Authorization": "Bearer t"},
     )
@@ -75,6 +76,19 @@ def test_foreign_server_is_asked_again_before_an_entry_is_dropped() -> None:
     assert found.drop(ORDERS, "s3://b/1") == "s3://b/1"
     assert server.requests[-1].url.query == b"purgeRequested=false"
     assert found.drop(ORDERS, "s3://b/1") is None
+
+
+@pytest.mark.parametrize("lost", [refusal(502), refusal(504), refusal(500), httpx.Response(502, text="<html>")])
+def test_drop_whose_answer_is_lost_is_not_sent_again_and_looked_for(lost: httpx.Response) -> None:
+    """A table that was made under the name meanwhile would be dropped, and is nowhere else."""
+    found, server = source(table("s3://b/1"), lost, refusal(404), retries=3)
+    assert found.drop(ORDERS, "s3://b/1") == "s3://b/1"
+    assert [request.method for request in server.requests[1:]] == ["GET", "DELETE", "GET"]
+
+    found, server = source(table("s3://b/1"), lost, table("s3://b/anew"), retries=3)
+    with pytest.raises(CallFailed):
+        found.drop(ORDERS, "s3://b/1")
+    assert [request.method for request in server.requests[1:]] == ["GET", "DELETE", "GET"]
 
 
 def test_table_whose_file_is_missing_is_there_all_the_same() -> None:
