@@ -54,12 +54,16 @@ class CatalogRefused(CallFailed):
 
 
 class AnswerNotUnderstood(CallFailed):
-    """The answer does not come from an Iceberg REST catalog, or is broken."""
+    """The answer does not come from an Iceberg REST catalog, or is broken.
 
-    def __init__(self, url: str, status: int, reason: str) -> None:
+    With a key, what was asked for may have been done.
+    """
+
+    def __init__(self, url: str, status: int, reason: str, key: str | None = None) -> None:
         self.status = status
+        outcome = "" if key is None else f"; {_unknown_outcome(key)}"
         super().__init__(
-            f"The answer of {url} (HTTP status {status}) is not one of an Iceberg REST catalog: {reason}"
+            f"The answer of {url} (HTTP status {status}) is not one of an Iceberg REST catalog: {reason}{outcome}"
         )
 
 
@@ -95,6 +99,10 @@ class AnswerLost(CallFailed):
 
     def __init__(self, method: str, url: str, reason: str, key: str | None = None) -> None:
         self.key = key
-        outcome = "" if method in {"GET", "HEAD"} else "; whether the change was made is not known"
-        question = f". Icetower knows: icetower commit find --key {key}" if key is not None else ""
-        super().__init__(f"No answer to {method} {url}: {reason}{outcome}{question}")
+        outcome = "" if method in {"GET", "HEAD"} else f"; {_unknown_outcome(key)}"
+        super().__init__(f"No answer to {method} {url}: {reason}{outcome}")
+
+
+def _unknown_outcome(key: str | None) -> str:
+    question = f". Icetower knows: icetower commit find --key {key}" if key is not None else ""
+    return f"whether the change was made is not known{question}"

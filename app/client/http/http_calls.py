@@ -134,7 +134,10 @@ class HttpCalls:
             problem = error.errors(include_url=False)[0]
             where = ".".join(str(part) for part in problem["loc"]) or "the body"
             raise failures.AnswerNotUnderstood(
-                str(response.url), response.status_code, f"{where}: {problem['msg']}"
+                str(response.url),
+                response.status_code,
+                f"{where}: {problem['msg']}",
+                _key_of(response.request),
             ) from error
 
     def read_pages(self, page: type[P], path: str, query: Mapping[str, str] | None = None) -> Iterator[P]:
@@ -210,7 +213,11 @@ class HttpCalls:
                     return response
                 asked_seconds = _retry_after_seconds(response, self._retries.now())
                 is_too_long = (asked_seconds or 0.0) > self._retries.longest_wait_seconds
-                if left == 0 or is_too_long or not _may_repeat(is_safe, response.status_code, asked_seconds):
+                if (
+                    left == 0
+                    or is_too_long
+                    or not _may_repeat(response.status_code, asked_seconds, is_safe=is_safe)
+                ):
                     raise _refusal(response)
             self._retries.sleep(wait_seconds if asked_seconds is None else asked_seconds)
             wait_seconds = min(wait_seconds * 2, self._retries.longest_wait_seconds)
@@ -237,8 +244,7 @@ class HttpCalls:
         reason = str(error) or type(error).__name__
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
             return failures.CatalogUnreachable(self.uri, reason)
-        key = request.headers.get("Idempotency-Key")
-        return failures.AnswerLost(request.method, str(request.url), reason, key)
+        return failures.AnswerLost(request.method, str(request.url), reason, _key_of(request))
 
 
 class CatalogCalls:
@@ -252,7 +258,12 @@ class CatalogCalls:
         return "/".join([self._root, named_path(identifier, "tables"), *map(path_piece, pieces)])
 
 
-def _may_repeat(is_safe: bool, status: int, asked_seconds: float | None) -> bool:
+def _key_of(request: httpx.Request) -> str | None:
+    key: str | None = request.headers.get("Idempotency-Key")
+    return key
+
+
+def _may_repeat(status: int, asked_seconds: float | None, *, is_safe: bool) -> bool:
     if is_safe:
         return status in BUSY
     return status in NOTHING_APPLIED and asked_seconds is not None
@@ -292,7 +303,8 @@ def _refusal(response: httpx.Response) -> failures.CatalogRefused | failures.Ans
             # A proxy in front of a catalog asks for tokens too, and knows nothing of the catalog's errors.
             said = f"{response.url} wants to know who asks: it was sent no token, or none that it takes"
             return failures.CatalogRefused(status, "NotAuthorizedException", said)
-        return failures.AnswerNotUnderstood(str(response.url), status, "its error has another form")
+        key = _key_of(response.request) if status >= 500 else None
+        return failures.AnswerNotUnderstood(str(response.url), status, "its error has another form", key)
 
 
 def shown_uri(uri: str) -> str:

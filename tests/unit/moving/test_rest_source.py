@@ -78,7 +78,9 @@ def test_foreign_server_is_asked_again_before_an_entry_is_dropped() -> None:
     assert found.drop(ORDERS, "s3://b/1") is None
 
 
-@pytest.mark.parametrize("lost", [refusal(502), refusal(504), refusal(500), httpx.Response(502, text="<html>")])
+@pytest.mark.parametrize(
+    "lost", [refusal(502), refusal(504), refusal(500), httpx.Response(502, text="<html>")]
+)
 def test_drop_whose_answer_is_lost_is_not_sent_again_and_looked_for(lost: httpx.Response) -> None:
     """A table that was made under the name meanwhile would be dropped, and is nowhere else."""
     found, server = source(table("s3://b/1"), lost, refusal(404), retries=3)

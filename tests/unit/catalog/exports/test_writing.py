@@ -281,9 +281,7 @@ def test_the_last_few_stay_and_those_of_another_database_too(local: Catalog, tmp
 def test_an_export_comes_after_one_that_was_written_while_the_clock_was_ahead(local: Catalog) -> None:
     """Else a rebuild goes by that one, and takes what was made in the hours since for dropped."""
     saved = local.server.pointer_exports
-    ahead = with_server(
-        local, pointer_exports=Through(saved, now_ms=lambda: saved.now_ms() + 12 * HOUR_MS)
-    )
+    ahead = with_server(local, pointer_exports=Through(saved, now_ms=lambda: saved.now_ms() + 12 * HOUR_MS))
     table_in(local)
     first = export(ahead)
     commit_to(local, SetProperties(updates={"a": "b"}))

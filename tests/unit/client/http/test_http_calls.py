@@ -209,6 +209,28 @@ def test_a_server_that_is_no_catalog_is_told(answer: httpx.Response) -> None:
         server.calls().read(CatalogConfig, "GET", "v1/config")
 
 
+@pytest.mark.parametrize(
+    ("method", "answer", "is_open"),
+    [
+        ("POST", httpx.Response(504, text="<html>too late</html>"), True),
+        ("DELETE", httpx.Response(500), True),
+        ("POST", httpx.Response(200), True),
+        ("POST", httpx.Response(404, text="<html>nothing here</html>"), False),
+        ("GET", httpx.Response(500), False),
+    ],
+)
+def test_an_answer_that_is_none_says_that_a_change_may_have_been_made(
+    method: str, answer: httpx.Response, *, is_open: bool
+) -> None:
+    server = ScriptedServer([answer])
+
+    with pytest.raises(AnswerNotUnderstood) as failure:
+        server.calls().read(CatalogConfig, method, "v1/x")
+    key = server.requests[0].headers.get("Idempotency-Key")
+    question = f"whether the change was made is not known. Icetower knows: icetower commit find --key {key}"
+    assert (question in str(failure.value)) is is_open
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 def test_where_an_answer_sends_its_callers_is_told(method: str) -> None:
     server = ScriptedServer([httpx.Response(308, headers={"Location": "https://u:secret@other/v1/x"})])
