@@ -285,7 +285,7 @@ class Mover:
         return line
 
     def _check_it_is_there(self, line: MoveLine) -> None:
-        """Look at the target again: what is not there any more would be nowhere if the source let it go.
+        """Look at the target again: what is not there must not be let go at its source.
 
         Raises:
             SourceFailed: the target does not have it any more.

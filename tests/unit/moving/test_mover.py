@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.client.catalog import RemoteCatalog
+from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.properties.own_properties import MOVED_TO
 from app.fileio.schemes import files_for
@@ -219,7 +220,7 @@ def test_commits_after_a_broken_run_are_kept_and_hold_up_nothing(
 
     assert run_until(last) == {"sales.orders": MoveState.FAILED}
     with RemoteCatalog(moves.uri) as ours:
-        updates = [
+        updates: list[JsonObject] = [
             {"action": "remove-properties", "removals": [MOVED_TO]},
             {"action": "set-properties", "updates": {"note": "ours"}},
         ]
