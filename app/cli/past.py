@@ -81,9 +81,13 @@ def purge_dropped(
     - `icetower dropped purge --id 12 --yes`
     """
     wanted = _wanted(name, dropped_id, separator, is_namespace=is_namespace)
-    if not yes:
-        confirm_or_stop(f"Purge {name or f'id {dropped_id}'}? It cannot come back then.")
     with connected(uri, warehouse) as catalog:
+        if not yes:
+            # Only what is asked about: while the question waits, another one of the name may be dropped.
+            latest = next((entry for entry in catalog.past.dropped() if _is_meant(entry, wanted)), None)
+            about = "" if latest is None else f", dropped {moment_text(latest['dropped-at-ms'])}"
+            confirm_or_stop(f"Purge {name or f'id {dropped_id}'}{about}? It cannot come back then.")
+            wanted = wanted if latest is None else {"id": latest["id"]}
         gone = catalog.past.purge_dropped(wanted)
     print_line(f"Purged {gone['kind']} {_name(gone, separator)}.")
 
@@ -258,3 +262,9 @@ def _wanted(
         return {"namespace": list(namespace_from(name, separator).levels)}
     identifier = identifier_from(name, separator)
     return {"namespace": list(identifier.namespace.levels), "name": identifier.name}
+
+
+def _is_meant(entry: JsonObject, wanted: JsonObject) -> bool:
+    if "id" in wanted:
+        return bool(entry["id"] == wanted["id"])
+    return bool(entry["namespace"] == wanted["namespace"] and entry.get("name") == wanted.get("name"))

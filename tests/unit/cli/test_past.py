@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
+import pytest
+
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import Namespace
 from tests.unit.cli.conftest import Icetower
 
 
@@ -33,3 +40,34 @@ def test_namespace_comes_back_under_another_name(icetower: Icetower, namespace: 
     assert icetower("namespace", "drop", f"{namespace}_again").status == 0
     purged = icetower("dropped", "purge", f"{namespace}_again", "--yes")
     assert purged.out == f"Purged namespace {namespace}_again.\n"
+
+
+def test_what_is_dropped_while_a_purge_is_asked_about_stays(
+    icetower: Icetower, server_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SlowPerson(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self, size: int | None = -1) -> str:  # type: ignore[override]  # of two parents that disagree
+            make_and_drop()
+            return super().readline(-1 if size is None else size)
+
+    def make_and_drop() -> None:
+        with RemoteCatalog(server_url) as catalog:
+            catalog.namespaces.create(Namespace((namespace,)), {"note": "another"})
+            catalog.namespaces.drop(Namespace((namespace,)))
+
+    def ids() -> list[int]:
+        found = icetower("dropped", "list", "--json").json
+        return [each["id"] for each in found if each["namespace"] == [namespace]]
+
+    icetower("namespace", "drop", namespace)
+    before = ids()
+    monkeypatch.setattr(sys, "stdin", SlowPerson("y\n"))
+
+    purged = icetower("dropped", "purge", namespace)
+
+    assert (purged.status, f"Purge {namespace}, dropped 20" in purged.err) == (0, True)
+    assert len(ids()) == 1
+    assert not set(ids()) & set(before)
