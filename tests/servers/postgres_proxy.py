@@ -75,6 +75,10 @@ class PostgresProxy:
         with self._lock:
             self._break = (text.encode(), how)
 
+    def lead_to(self, server: PostgresServer) -> None:
+        """Lead new connections to another server; those that are open stay where they are."""
+        self._server_socket = str(server.directory / _SOCKET)
+
     @property
     def has_broken(self) -> bool:
         """Whether the statement that was waited for came."""

@@ -64,6 +64,7 @@ class Database:
         # SQLite has one writer at a time and the others poll; threads of this process wait here instead.
         self._sqlite_turn = Lock()
         self._kept_writers: dict[Engine, Connection] = {}
+        self._has_met_read_only = False
         self._is_closed = False
         self._turn_timeout_s = pool_timeout_s
         self._shared_writes = SharedWrites(self._write_quickly, pool_timeout_s)
@@ -247,6 +248,7 @@ class Database:
         begins_itself: bool,
     ) -> _Result:
         self._file.check()
+        had_met_read_only = self._has_met_read_only
         try:
             connection = self._kept_writers.pop(engine, None) or engine.connect()
         except library_errors() as error:
@@ -265,9 +267,13 @@ class Database:
             raise self._consequence(error, connection) from error
         except BaseException:
             self._roll_back(connection)
+            if had_met_read_only:
+                self._leave_former_primary()
             raise
         else:
             finish(connection)
+            if had_met_read_only:
+                self._leave_former_primary()
             return result
         finally:
             # What became of the transaction is known by now, whatever happens here.
@@ -295,8 +301,17 @@ class Database:
         if only_reads(error):
             # A former primary, or a standby: it answers, so the pool takes it for a good connection.
             connection.invalidate(error)
+            self._has_met_read_only = True
             return Undone(error, self._pool_size + 1)
         return our_error(error)
+
+    def _leave_former_primary(self) -> None:
+        """Read nothing more from a server that took no writes, now that one takes them.
+
+        Connections that only read never learn of a failover: what they find would be as it was before, for ever.
+        """
+        self._has_met_read_only = False
+        self._readers.renew()
 
     def _commit(self, connection: Connection) -> None:
         """Commit, and raise what says how it ended: undone, refused, or unknown."""

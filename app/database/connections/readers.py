@@ -18,11 +18,12 @@ _Result = TypeVar("_Result")
 class _Reader:
     """One connection, as SQLAlchemy and as the driver see it."""
 
-    __slots__ = ("connection", "driver_connection", "execute")
+    __slots__ = ("connection", "driver_connection", "execute", "series")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, series: int) -> None:
         driver_connection: Any = connection.connection.dbapi_connection
         self.connection = connection
+        self.series = series
         self.driver_connection = driver_connection
         self.execute: Callable[[str, Sequence[Any]], Any] = driver_connection.execute
 
@@ -44,6 +45,7 @@ class Readers:
         self._timeout_s = timeout_s
         self._idle: deque[_Reader] = deque()
         self._permits: SimpleQueue[None] = SimpleQueue()
+        self._series = 0
         self._is_closed = False
         for _ in range(size):
             self._permits.put(None)
@@ -55,6 +57,14 @@ class Readers:
     def read(self, work: Callable[[Connection], _Result]) -> _Result:
         """Return what `work` reads."""
         return self._use(lambda reader: work(reader.connection))
+
+    def renew(self) -> None:
+        """Use none of the connections any more that are open now.
+
+        Those in use end what they are at.
+        """
+        self._series += 1
+        self._discard_idle()
 
     def close(self) -> None:
         """Close the connections; those in use follow when they are given back."""
@@ -82,6 +92,9 @@ class Readers:
             reader = self._idle.pop()
         except IndexError:
             return self._use_new(work)
+        if reader.series != self._series:
+            reader.discard()
+            return self._use_idle_or_new(work)
         try:
             return self._use_once(reader, work)
         except library_errors() as error:
@@ -92,8 +105,9 @@ class Readers:
         return self._use_new(work)
 
     def _use_new(self, work: Callable[[_Reader], _Result]) -> _Result:
+        series = self._series
         try:
-            return self._use_once(_Reader(self._connect()), work)
+            return self._use_once(_Reader(self._connect(), series), work)
         except library_errors() as error:
             raise our_error(error) from error
 

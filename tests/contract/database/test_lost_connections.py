@@ -22,7 +22,7 @@ from app.errors import CommitStateUnknown, DatabaseUnavailable
 from tests.builders.databases import migrated_database_of
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
 from tests.servers.postgres import PostgresServer
-from tests.servers.postgres_proxy import Break, PostgresProxy
+from tests.servers.postgres_proxy import Break, PostgresProxy, wire_to
 
 pytestmark = pytest.mark.postgres
 
@@ -243,6 +243,50 @@ def test_a_server_that_only_reads_refuses_writes_until_it_is_replaced(
 
     postgres_server.execute(f"ALTER DATABASE {database_name} RESET default_transaction_read_only")
     assert direct.advance(seen, "1.json") is PutOutcome.ADVANCED
+
+
+@pytest.mark.parametrize("is_ahead", [False, True])
+def test_after_a_failover_nothing_is_read_from_the_former_primary(
+    own_postgres_server: PostgresServer, is_ahead: bool
+) -> None:
+    """It still answers those that are connected to it, but only reads; another server may have gone on."""
+    with PostgresServer() as promoted, wire_to(own_postgres_server) as wire:
+        for server in (own_postgres_server, promoted):
+            database = Database.open(server.url())
+            migrate(database)
+            stores = Stores.on(database)
+            stores.add_namespace("a")
+            first = stores.add("a.t")
+            if is_ahead and server is promoted:
+                assert stores.advance(first, "ahead.json") is PutOutcome.ADVANCED
+            database.close()
+        database = Database.open(wire.url("postgres"))
+        stores = Stores.on(database)
+        seen = stores.there("a.t")
+        assert stores.advance(seen, "a.t/0.json") is PutOutcome.ADVANCED
+        with ThreadPoolExecutor(8) as threads:  # so that there are many connections to leave
+            list(threads.map(lambda _: stores.there("a.t"), range(100)))
+
+        own_postgres_server.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+        own_postgres_server.execute("SELECT pg_reload_conf()")
+        while not is_refused(lambda: stores.advance(seen, "a.t/0.json")):
+            pass
+        wire.lead_to(promoted)
+
+        expected = (PutOutcome.MOVED, "ahead.json") if is_ahead else (PutOutcome.ADVANCED, "1.json")
+        assert (stores.advance(seen, "1.json"), stores.there("a.t").metadata_location) == expected
+        with ThreadPoolExecutor(8) as threads:
+            found = threads.map(lambda _: stores.there("a.t").metadata_location, range(100))
+            assert set(found) == {expected[1]}
+        database.close()
+
+
+def is_refused(change: Callable[[], object]) -> bool:
+    try:
+        change()
+    except DatabaseUnavailable:
+        return True
+    return False
 
 
 def test_while_the_server_is_down_every_call_says_so_and_afterwards_works(
