@@ -48,6 +48,44 @@ class Place:
     path: str
 
 
+def _opened(place: Place) -> Any:
+    """Open a file to read it.
+
+    If it seems to be empty, look again: pyarrow takes the head of an answer for whole that ended before the size.
+    """
+    stream = place.filesystem.open_input_file(place.path)
+    if stream.size():
+        return stream
+    stream.close()
+    return place.filesystem.open_input_file(place.path)
+
+
+def _info_of(place: Place) -> Any:
+    """Return what the store says of a file; likewise."""
+    entry = place.filesystem.get_file_info(place.path)
+    if entry.type == fs.FileType.File and not (entry.size and entry.mtime_ns):
+        entry = place.filesystem.get_file_info(place.path)
+    return entry
+
+
+def _read_whole(stream: Any, offset: int, size_bytes: int) -> bytes:
+    """Return bytes of a file, all of which the store has sent.
+
+    If a connection to S3 ends in the head of an answer, pyarrow (26) hands out what happened to be in the memory,
+    such as another file. So the last byte has a value before: it was written if it has another one afterwards. If it
+    has the same, either may be true, and another value is tried.
+    """
+    if not size_bytes:
+        return b""
+    for unwritten in (0, 255, 0, 255):
+        content = bytearray(size_bytes)
+        content[-1] = unwritten
+        stream.seek(offset)
+        if stream.readinto(content) == size_bytes and content[-1] != unwritten:
+            return bytes(content)
+    raise OSError("The answer ended early")
+
+
 class ObjectStore:
     """A FileIO over pyarrow.
 
@@ -86,12 +124,12 @@ class ObjectStore:
             place = self._file_at(location)
             try:
                 # Not `open_input_stream`: only a file that knows its size is read in one request.
-                with place.filesystem.open_input_file(place.path) as stream:
+                with _opened(place) as stream:
                     size_bytes = int(stream.size())
                     if size_bytes > max_bytes:
                         return None
                     expect(size_bytes)
-                    return bytes(stream.read())
+                    return _read_whole(stream, 0, size_bytes)
             except FileNotFoundError as error:
                 raise FileMissing(location) from error
 
@@ -100,11 +138,11 @@ class ObjectStore:
         with self._translated("read", location):
             place = self._file_at(location)
             try:
-                with place.filesystem.open_input_file(place.path) as stream:
+                with _opened(place) as stream:
                     size_bytes = int(stream.size())
                     wanted = min(size_bytes, most_bytes)
                     expect(wanted)
-                    content = bytes(stream.read_at(wanted, size_bytes - wanted)) if wanted else b""
+                    content = _read_whole(stream, size_bytes - wanted, wanted)
             except FileNotFoundError as error:
                 raise FileMissing(location) from error
         return Tail(size_bytes, content)
@@ -146,8 +184,7 @@ class ObjectStore:
 
     def find_file(self, location: Location) -> ListedFile | None:
         with self._translated("read", location):
-            place = self._file_at(location)
-            entry = place.filesystem.get_file_info(place.path)
+            entry = _info_of(self._file_at(location))
         return _listed(location, entry) if entry.type == fs.FileType.File else None
 
     def replace(self, location: Location, content: bytes) -> None:
@@ -213,7 +250,8 @@ class ObjectStore:
             place = self._locate(folder)
             directory = place.path.rstrip("/")
             selector = fs.FileSelector(directory, recursive=recursive, allow_not_found=True)
-            found = place.filesystem.get_file_info(selector)
+            # If there seems to be nothing, look again, as for a file.
+            found = place.filesystem.get_file_info(selector) or place.filesystem.get_file_info(selector)
         return [(Location(folder + entry.path.rstrip("/")[len(directory) :]), entry) for entry in found]
 
     def _file_at(self, location: Location) -> Place:
