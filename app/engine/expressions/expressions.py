@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -273,3 +273,22 @@ def replace_predicates(expression: Tree[P], replaced: Callable[[P], Tree[Q]]) ->
             return negation(replace_predicates(expression.part, replaced))
         case _:
             return replaced(expression)
+
+
+def names_in(expression: Expression) -> Iterator[str]:
+    """Yield the names of the columns that a filter is about."""
+    match expression:
+        case AlwaysTrue() | AlwaysFalse():
+            return
+        case And() | Or():
+            for part in expression.parts:
+                yield from names_in(part)
+        case Not():
+            yield from names_in(expression.part)
+        case Predicate():
+            term = expression.term
+            reference = term.reference if isinstance(term, TransformTerm) else term
+            if isinstance(reference, NamedReference):
+                yield reference.name
+        case never:
+            assert_never(never)

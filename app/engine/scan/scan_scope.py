@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
+from app.engine.expressions.expressions import ALWAYS_TRUE, Expression, names_in
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.files import RowFilter
-from app.errors import InvalidRequest
+from app.errors import InvalidFilter, InvalidRequest
 
 METADATA_COLUMNS: Final = frozenset(
     "_file _pos _deleted _spec_id _partition _row_id _last_updated_sequence_number file_path pos row _change_type "
@@ -74,19 +75,50 @@ def scope_of(metadata: TableMetadata, request: ScanRequest) -> ScanScope:
             raise InvalidRequest("Invalid scan: snapshot-id cannot be combined with a range of snapshots")
         snapshot = _snapshot(metadata, request.end_snapshot_id)
         _check_range(metadata, start_id, snapshot)
-    schema = metadata.current_schema
-    if request.use_snapshot_schema and snapshot is not None:
-        schema = metadata.schema_of(snapshot)
+    if not request.use_snapshot_schema or snapshot is None:
+        return _scope_in(metadata.current_schema, request, snapshot)
+    try:
+        scope = _scope_in(metadata.schema_of(snapshot), request, snapshot)
+    except (InvalidRequest, InvalidFilter):
+        # Spark 4 asks for the snapshot's schema in every scan, also where its columns are those of the table.
+        with suppress(InvalidRequest, InvalidFilter):
+            return _scope_in(metadata.current_schema, request, snapshot)
+        raise
+    _check_names_are_plain(metadata, request, snapshot)
+    return scope
+
+
+def _scope_in(schema: Schema, request: ScanRequest, snapshot: Snapshot | None) -> ScanScope:
     _column_ids(request.select or (), schema, "select", case_sensitive=request.case_sensitive)
     stats_ids = _column_ids(
         request.stats_fields, schema, "stats-fields", case_sensitive=request.case_sensitive
     )
     return ScanScope(
         snapshot=snapshot,
-        start_snapshot_id=start_id,
+        start_snapshot_id=request.start_snapshot_id,
         rows=RowFilter.of(request.filter, schema, case_sensitive=request.case_sensitive),
         stats_ids=frozenset(stats_ids),
     )
+
+
+def _check_names_are_plain(metadata: TableMetadata, request: ScanRequest, snapshot: Snapshot) -> None:
+    """Refuse a filter whose names mean other columns today, if a branch may be read.
+
+    Its reader means the columns of today: files would be left out by the values of others.
+    """
+    then, now = metadata.schema_of(snapshot), metadata.current_schema
+    heads = {ref.snapshot_id for ref in metadata.snapshot_refs.values() if ref.is_branch}
+    if then.schema_id == now.schema_id or snapshot.snapshot_id not in heads:
+        return
+    for name in names_in(request.filter):
+        was = _column_ids([name], then, "filter", case_sensitive=request.case_sensitive)
+        with suppress(InvalidRequest):
+            if was != _column_ids([name], now, "filter", case_sensitive=request.case_sensitive):
+                raise InvalidFilter(
+                    f"Invalid filter: {name[:100]!r} is one column in the schema of snapshot "
+                    f"{snapshot.snapshot_id} and another one in the table's, and both could be meant: plan "
+                    "without use-snapshot-schema, or in the client"
+                )
 
 
 def appends_in(metadata: TableMetadata, scope: ScanScope) -> Sequence[Snapshot]:

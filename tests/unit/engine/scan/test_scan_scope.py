@@ -59,6 +59,57 @@ def test_filter_is_about_the_columns_that_are_read() -> None:
         scope_of(table(), wanted(snapshot_id=SnapshotId(1), filter=old))
 
 
+def test_names_that_only_the_table_has_are_its_own_though_those_of_the_snapshot_are_asked_for() -> None:
+    # So Spark 4 reads a table whose columns have changed since its last snapshot.
+    newer = parse_expression({"type": "eq", "term": "a", "value": 1})
+
+    selected = scope_of(
+        table(), wanted(snapshot_id=SnapshotId(1), use_snapshot_schema=True, select=("ID", "A"))
+    )
+    filtered = scope_of(table(), wanted(snapshot_id=SnapshotId(1), use_snapshot_schema=True, filter=newer))
+
+    assert (selected.rows.schema.schema_id, filtered.rows.schema.schema_id) == (0, 0)
+    with pytest.raises(InvalidRequest, match="named 'a'"):  # names of both cannot be meant
+        scope_of(table(), wanted(snapshot_id=SnapshotId(1), use_snapshot_schema=True, select=("gone", "a")))
+
+
+def renamed() -> TableMetadata:
+    """Return a table whose column `word` was dropped and made anew after the last snapshot of `main`."""
+    metadata = history([item.replace(schema_id=7) for item in line(2)], {"main": branch(2)})
+    old = schema(column(1, "id", "long"), column(2, "word", "string"), schema_id=7)
+    new = schema(column(1, "id", "long"), column(3, "word", "string"), schema_id=0)
+    return metadata.replace(schemas=(old, new), current_schema_id=new.schema_id)
+
+
+@pytest.mark.parametrize("term", ["word", {"type": "transform", "transform": "truncate[2]", "term": "word"}])
+def test_filter_on_a_name_of_two_columns_is_refused_where_a_branch_may_be_read(term: Any) -> None:
+    words = parse_expression(
+        {
+            "type": "or",
+            "left": {"type": "not", "child": {"type": "not-eq", "term": term, "value": "a"}},
+            "right": {"type": "eq", "term": "id", "value": 3},
+        }
+    )
+
+    with pytest.raises(InvalidFilter, match="'word' is one column in the schema of snapshot 2 and another"):
+        scope_of(renamed(), wanted(snapshot_id=SnapshotId(2), use_snapshot_schema=True, filter=words))
+
+    earlier = scope_of(renamed(), wanted(snapshot_id=SnapshotId(1), use_snapshot_schema=True, filter=words))
+    today = scope_of(renamed(), wanted(snapshot_id=SnapshotId(2), filter=words))
+    assert (earlier.rows.schema.schema_id, today.rows.schema.schema_id) == (7, 0)
+
+
+def test_filter_on_other_columns_than_renamed_ones_is_not_refused() -> None:
+    numbers = parse_expression({"type": "eq", "term": "ID", "value": 3})
+
+    found = scope_of(
+        renamed(),
+        wanted(snapshot_id=SnapshotId(2), use_snapshot_schema=True, filter=numbers, case_sensitive=False),
+    )
+
+    assert found.rows.schema.schema_id == 7
+
+
 @pytest.mark.parametrize(
     "changes",
     [
