@@ -97,6 +97,7 @@ def plan_scan(
         NoSuchTable: no table has this name.
         InvalidRequest: a snapshot or column does not exist.
         InvalidFilter: the filter does not fit the columns.
+        NotSupported: a column is selected whose values the files of a plan cannot bring.
         PastIsGone: the warehouse is shown as it was, and the files of the snapshot are gone.
         InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
         Unavailable: too many scans are being planned.

@@ -14,13 +14,14 @@ from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.files import RowFilter
-from app.errors import InvalidFilter, InvalidRequest
+from app.errors import InvalidFilter, InvalidRequest, NotSupported
 
 METADATA_COLUMNS: Final = frozenset(
-    "_file _pos _deleted _spec_id _partition _row_id _last_updated_sequence_number file_path pos row _change_type "
-    "_change_ordinal _commit_snapshot_id".split()
+    "_file _pos _deleted _spec_id _partition _row_id file_path pos row _change_type _change_ordinal "
+    "_commit_snapshot_id".split()
 )
 """Columns that readers add; they may be selected, and no statistics are kept of them."""
+_LAST_UPDATED: Final = "_last_updated_sequence_number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,14 @@ def scope_of(metadata: TableMetadata, request: ScanRequest) -> ScanScope:
     Raises:
         InvalidRequest: a snapshot or column does not exist, or the snapshots do not make a scan.
         InvalidFilter: the filter does not fit the columns.
+        NotSupported: a column is selected whose values the files of a plan cannot bring.
     """
+    if _LAST_UPDATED in (request.select or ()):
+        # Spark would read null, and an update that copies rows would write that they were all changed by it.
+        raise NotSupported(
+            f"Cannot plan a scan of {_LAST_UPDATED}: files in plans have no sequence numbers; "
+            "plan it in the client (scan-planning-mode=client)"
+        )
     start_id = request.start_snapshot_id
     if start_id is None and request.end_snapshot_id is None:
         snapshot = (

@@ -10,7 +10,7 @@ from app.engine.expressions.expression_json import parse_expression
 from app.engine.model.ids import SnapshotId
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.scan_scope import ScanRequest, appends_in, scope_of
-from app.errors import InvalidFilter, InvalidRequest
+from app.errors import InvalidFilter, InvalidRequest, NotSupported
 from tests.builders.histories import branch, history, line, snapshot
 from tests.unit.engine.documents import column, schema
 
@@ -137,7 +137,13 @@ def test_columns_are_found_by_name_and_by_any_case_if_that_is_asked_for() -> Non
 
 
 def test_columns_that_readers_add_may_be_selected() -> None:
-    assert scope_of(table(), wanted(select=("_file", "_pos", "ID"))).stats_ids == set()
+    assert scope_of(table(), wanted(select=("_file", "_pos", "_row_id", "ID"))).stats_ids == set()
+
+
+def test_column_that_no_plan_can_bring_is_refused() -> None:
+    # Spark would read null, and copy that into the rows that an update leaves as they are.
+    with pytest.raises(NotSupported, match="_last_updated_sequence_number"):
+        scope_of(table(), wanted(select=("ID", "_last_updated_sequence_number")))
 
 
 @pytest.mark.parametrize(
