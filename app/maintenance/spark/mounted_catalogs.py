@@ -73,6 +73,8 @@ def mounted(
         "type": "rest",
         # A job must see what is, not what was there half a minute ago.
         "cache-enabled": "false",
+        # Plans of a server have no sequence numbers: a rewrite would lose when the rows of version 3 were changed.
+        "scan-planning-mode": "client",
         f"header.{JOB_HEADER}": job_id,
         **properties,
     }

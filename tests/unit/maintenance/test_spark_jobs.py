@@ -65,6 +65,7 @@ def test_each_job_has_a_catalog_of_its_own_that_names_it(server_url: str, table:
         ".uri": server_url,
         ".warehouse": "default",
         ".cache-enabled": "false",
+        ".scan-planning-mode": "client",
         ".header.X-Icetower-Job": JOB_ID,
         ".s3.endpoint": "http://s3",
     }
