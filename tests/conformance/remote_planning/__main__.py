@@ -54,6 +54,9 @@ def make_table(spark: SparkSession, name: str, version: int) -> None:
     sql(f"ALTER TABLE {name} CREATE TAG midway")
     sql(f"ALTER TABLE {name} ADD COLUMN late int")
     sql(f"INSERT INTO {name} SELECT *, 1 FROM ({row} FROM range(50, 53))")
+    sql(f"ALTER TABLE {name} CREATE BRANCH behind")
+    sql(f"ALTER TABLE {name} RENAME COLUMN late TO later")
+    sql(f"ALTER TABLE {name} ADD COLUMN latest int")
 
 
 def rows_of(spark: SparkSession, query: str) -> list[str]:
@@ -85,7 +88,7 @@ def main() -> int:
             spark.sql("CREATE NAMESPACE own.db")
             for version in (1, 2, 3):
                 make_table(spark, f"own.db.v{version}", version)
-                for at in ("", " VERSION AS OF 'midway'"):
+                for at in ("", ".branch_behind", " VERSION AS OF 'midway'"):
                     for condition in CONDITIONS:
                         query = f"SELECT * FROM {{}}.db.v{version}{at} WHERE {condition} ORDER BY id"
                         before = plans_made(url)
