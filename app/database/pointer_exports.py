@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, or_, select, update
 
-from app.database.connections.clock import database_now_ms
+from app.database.connections.clock import database_now_ms, read_now_ms
 from app.database.connections.database import Database
 from app.database.schema.rows import pointer_exports as rows
 from app.database.schema.rows import pointer_history as history
@@ -73,9 +73,7 @@ class PointerExports:
 
     def now_ms(self) -> int:
         """Return the time of the database."""
-        return self._database.read(
-            lambda connection: int(connection.scalars(select(database_now_ms())).one())
-        )
+        return read_now_ms(self._database)
 
     def last_sequence(self) -> int:
         """Return the sequence of the newest event of any pointer; 0 if there is none."""

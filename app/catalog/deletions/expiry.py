@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +17,7 @@ from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.filesystem_tables.rules import refused
 from app.catalog.manifests.table_manifests import TableManifests
+from app.database.connections.clock import earlier_now_ms
 from app.database.pointers.left_files import QueuedExpiry
 from app.engine.change.apply import apply_updates
 from app.engine.change.updates import (
@@ -116,7 +116,7 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
     """
     catalog.permit("expire_snapshots", identifier)
     base = load_base(catalog, TABLES, identifier)
-    planned = ExpireSnapshots(identifier, request, _snapshots_now_ms(catalog)).apply(
+    planned = ExpireSnapshots(identifier, request, earlier_now_ms(catalog.now_ms())).apply(
         catalog, base, StagedFiles(catalog)
     )
     pointer = base.seen
@@ -157,7 +157,7 @@ def expire_snapshots(catalog: Catalog, identifier: TableIdentifier, request: Exp
         MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
     """
     catalog.permit("expire_snapshots", identifier)
-    landed = land_one(catalog, ExpireSnapshots(identifier, request, _snapshots_now_ms(catalog)))
+    landed = land_one(catalog, ExpireSnapshots(identifier, request, earlier_now_ms(catalog.now_ms())))
     assert landed.detail is not None
     assert landed.loaded.location is not None
     catalog.server.has_deletions.set()
@@ -203,14 +203,6 @@ def updates_of(expiry: Expiry) -> Sequence[Update]:
     if expiry.schema_ids:
         updates.append(RemoveSchemas(schema_ids=expiry.schema_ids))
     return updates
-
-
-def _snapshots_now_ms(catalog: Catalog) -> int:
-    """Return the time by which the age of snapshots is counted.
-
-    Their times are of clients' clocks: by a database's that is days ahead, one that was just made would be old.
-    """
-    return min(catalog.now_ms(), time.time_ns() // 1_000_000)
 
 
 def _plan(catalog: Catalog, base: TableMetadata, wish: ExpiryWish, now_ms: int) -> Expiry:

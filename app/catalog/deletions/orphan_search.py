@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from app.catalog.context.places.locations import check_location, is_allowed
 from app.catalog.context.places.table_places import own_folders
 from app.catalog.context.server import Server
 from app.catalog.deletions.reached_states import ReachedStates
+from app.database.connections.clock import earlier_now_ms
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
@@ -144,12 +144,8 @@ def reached_by_others(states: ReachedStates, found: Orphans) -> set[int]:
 
 
 def files_now_ms(server: Server) -> int:
-    """Return the time from which the ages of files are counted.
-
-    A store's clock is near this machine's, or is it (S3 refuses others). The database's may be days ahead of both: by
-    that a file that is being written would be old.
-    """
-    return min(server.file_deletions.now_ms(), time.time_ns() // 1_000_000)
+    """Return the time from which the ages of files are counted."""
+    return earlier_now_ms(server.file_deletions.now_ms())
 
 
 def _older_than_ms(catalog: Catalog, wish: OrphanWish) -> int:

@@ -48,6 +48,23 @@ def _on_sqlite(_element: database_now_ms, _compiler: SQLCompiler, **_options: An
     return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
 
 
+def read_now_ms(database: Database) -> int:
+    """Return the time of the database, in epoch milliseconds.
+
+    Raises:
+        DatabaseUnavailable: it does not answer.
+    """
+    return database.read(lambda connection: int(connection.execute(select(database_now_ms())).scalar_one()))
+
+
+def earlier_now_ms(database_ms: int) -> int:
+    """Return the earlier of the times of the database and this machine: by it ages count.
+
+    What dates them is near this machine's clock. By a database's that is days ahead, what was just made would be old.
+    """
+    return min(database_ms, time.time_ns() // 1_000_000)
+
+
 def is_held(until_ms: ColumnElement[int], longest_ms: int) -> ColumnElement[bool]:
     """Say whether a lease holds.
 
@@ -112,9 +129,7 @@ class DatabaseClock:
     def _measure(self) -> None:
         try:
             before_ms = self._steady_ms()
-            now_ms = self._database.read(
-                lambda found: int(found.execute(select(database_now_ms())).scalar_one())
-            )
+            now_ms = read_now_ms(self._database)
             after_ms = self._steady_ms()
             if after_ms - before_ms < _LONGEST_MEASURING_MS:
                 self._note(now_ms - (before_ms + after_ms) // 2)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy import bindparam, func, select, update
 
-from app.database.connections.clock import database_now_ms, is_held
+from app.database.connections.clock import database_now_ms, is_held, read_now_ms
 from app.database.connections.database import Database
 from app.database.pointers.foreign_files import are_deleted_now
 from app.database.pointers.left_files import BegunDeletion, begin_deletion, begun_deletions
@@ -87,9 +87,7 @@ class FileDeletions:
 
     def now_ms(self) -> int:
         """Return the time of the database, which every entry follows."""
-        return self._database.read(
-            lambda connection: int(connection.execute(select(database_now_ms())).scalar_one())
-        )
+        return read_now_ms(self._database)
 
     def lease(self, lease_ms: int, besides: Collection[int] = ()) -> Deletion | None:
         """Return the oldest entry that is due and that no worker holds, and hold it for `lease_ms`.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import case, func, or_, select
 
-from app.database.connections.clock import database_now_ms
+from app.database.connections.clock import database_now_ms, read_now_ms
 from app.database.connections.database import Database
 from app.database.pointers.pointer import PointerKind
 from app.database.schema.rows import metadata_sweeps as rows
@@ -48,9 +48,7 @@ class MetadataSweeps:
 
     def now_ms(self) -> int:
         """Return the time of the database."""
-        return self._database.read(
-            lambda connection: int(connection.scalars(select(database_now_ms())).one())
-        )
+        return read_now_ms(self._database)
 
     def take(self, age_ms: int) -> int | None:
         """Take the turn of a table that has changed since its last one; None if none is due.
