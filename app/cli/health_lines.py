@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from app.cli.terminal.texts import moment_text
+from app.cli.terminal.texts import counted, moment_text
 
 Json = Mapping[str, Any]
 
@@ -108,7 +108,7 @@ def severities_line(tables: Sequence[Json]) -> str:
     """Return how many tables there are of each severity."""
     numbers = Counter(table["severity"] for table in tables)
     kinds = ", ".join(f"{numbers[kind]} {kind}" for kind in _STYLES if numbers[kind])
-    return f"{len(tables)} tables: {kinds}"
+    return f"{counted(len(tables), 'table')}: {kinds}"
 
 
 def profile_row(column: Json, files: int) -> list[object]:

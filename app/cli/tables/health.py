@@ -121,7 +121,7 @@ def _file_facts(files: Json | None, target_bytes: int) -> list[tuple[str, object
     return [
         (
             "data files",
-            f"{files['data-files']} with {size_text(files['data-bytes'])} and {files['rows']} rows",
+            f"{files['data-files']} with {size_text(files['data-bytes'])} and {counted(files['rows'], 'row')}",
         ),
         (
             "file sizes",

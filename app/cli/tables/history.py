@@ -16,7 +16,7 @@ from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import print_json, remark
 from app.cli.terminal.rendering import print_facts, print_table
-from app.cli.terminal.texts import moment_text
+from app.cli.terminal.texts import counted, moment_text
 
 Json = Mapping[str, Any]
 
@@ -190,9 +190,11 @@ def _state_line(state: Json) -> str:
 
 
 def _totals_line(totals: Json) -> str:
-    parts = [f"{totals['data-files']} files, {totals['rows']} rows, {totals['bytes']} bytes"]
+    kinds = (("data-files", "file"), ("rows", "row"), ("bytes", "byte"))
+    parts = [", ".join(counted(totals[kind], noun) for kind, noun in kinds)]
     if totals["delete-files"]:
-        parts.append(f"{totals['delete-files']} delete files, {totals['deletes']} deletes")
+        deletes = counted(totals["deletes"], "delete")
+        parts.append(f"{counted(totals['delete-files'], 'delete file')}, {deletes}")
     return "; ".join(parts) if totals["data-files"] or totals["delete-files"] else "nothing"
 
 

@@ -89,8 +89,8 @@ def _facts(metadata: Json, request: Json, plan: ServerPlan) -> list[tuple[str, o
     return [
         ("snapshot", "none" if total == 0 and not kept and snapshot_id in (None, -1) else snapshot_id),
         ("files to read", f"{kept}{left_out}"),
-        ("in them", f"{rows} rows, {size} bytes"),
-        ("still to be asked", f"the rows of {unsure} files; in the others every row matches"),
+        ("in them", f"{counted(rows, 'row')}, {counted(size, 'byte')}"),
+        ("still to be asked", f"the rows of {counted(unsure, 'file')}; in the others every row matches"),
         ("deletes", _deletes_line(plan.files)),
         ("pieces of work", _pieces_line(pieces)),
         ("planned in", counted(plan.answers, "answer")),

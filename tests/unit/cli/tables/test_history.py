@@ -84,7 +84,7 @@ def test_diff_is_shown_in_numbers_partitions_and_files(icetower: Icetower, writt
     as_json = icetower("table", "diff", written, "audit", "main", "--json").json
 
     assert "(diverged)" in shown
-    assert "1 files, 1 rows" in shown
+    assert "1 file, 1 row, " in shown
     assert "word=b" in shown
     signs = [line.split()[0] for line in shown.splitlines() if line.endswith(".parquet")]
     assert signs == ["+", "-"]
