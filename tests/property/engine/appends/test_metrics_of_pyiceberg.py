@@ -94,12 +94,19 @@ def test_metrics_are_those_of_add_files(table: pa.Table, group_rows: int, mode: 
     assert ours.value_counts == theirs.value_counts
     assert ours.null_value_counts == theirs.null_value_counts
     for name in ("lower_bounds", "upper_bounds"):
-        assert dict(getattr(ours, name)) == kept(getattr(theirs, name)), name
+        bounds, their_bounds = getattr(ours, name), kept(getattr(theirs, name))
+        assert bounds.keys() == their_bounds.keys(), name
+        assert kept(bounds) == their_bounds, name
 
 
 def kept(bounds: Mapping[int, bytes]) -> dict[int, bytes]:
-    """Return bounds without those of elements, keys and values, and of numbers of which some may be NaN."""
-    floating = {item["id"] for item in COLUMNS if item["type"] in ("float", "double")}
+    """Return bounds without those of elements, keys and values, and of numbers of which some may be NaN.
+
+    Where the last byte of an upper bound cannot grow, PyIceberg lets one before grow, and leaves the rest behind.
+    """
+    kinds = {item["id"]: item["type"] for item in COLUMNS}
     return {
-        field_id: bound for field_id, bound in bounds.items() if field_id < 100 and field_id not in floating
+        field_id: bound.rstrip(b"\xff") if kinds[field_id] == "binary" else bound
+        for field_id, bound in bounds.items()
+        if kinds.get(field_id, "float") not in ("float", "double")
     }
