@@ -15,7 +15,7 @@ from app.engine.model.document import Document
 from app.engine.model.ids import Location
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata, check_invariants, read_table_metadata
-from app.errors import BadRequest, CommitFailed
+from app.errors import BadRequest, ClockBehind, CommitFailed
 from tests.strategies.table_documents import START_MS, odd_tables, tables
 from tests.strategies.update_lists import (
     appends,
@@ -44,7 +44,7 @@ def committed(base: TableMetadata, updates: Sequence[Update], now_ms: int) -> Ta
     """Return what a commit makes of a base; None if it is refused by one of our errors, the only ones allowed."""
     try:
         metadata = apply_updates(base, updates, now_ms).finish(BASE_LOCATION)
-    except (BadRequest, CommitFailed) as error:
+    except (BadRequest, ClockBehind, CommitFailed) as error:
         event(type(error).__name__)
         assert str(error)  # noqa: PT017 - either outcome is right, and each has its law
         return None
@@ -128,7 +128,7 @@ def test_draft_tells_truly_whether_anything_changed(commit: Commit, now_ms: int)
     try:
         draft = apply_updates(base, updates, now_ms)
         metadata = draft.finish(None)
-    except (BadRequest, CommitFailed):
+    except (BadRequest, ClockBehind, CommitFailed):
         return
 
     assert draft.finish(None) == metadata
@@ -153,7 +153,7 @@ def test_append_lands_on_every_table(made: tuple[TableMetadata, list[object]], n
 def test_any_update_list_makes_a_sound_table_or_is_refused(updates: tuple[Update, ...], now_ms: int) -> None:
     try:
         metadata = apply_to_new(updates, now_ms).finish(None)
-    except (BadRequest, CommitFailed) as error:
+    except (BadRequest, ClockBehind, CommitFailed) as error:
         assert str(error)  # noqa: PT017 - either outcome is right, and each has its law
         return
 
