@@ -21,7 +21,9 @@ from app.catalog.filesystem_tables.versions import TableFolder
 from app.database.warehouses import Layout
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
+from app.errors import MetadataFileMissing
 from app.fileio.locations import folders_of
+from app.formats.metadata.version_names import version_in
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +64,9 @@ def deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locatio
 
     5. It lies in no folder of a file-system table, unless that folder is one of the table's own places: then the
        table was adopted. Rows do not know file-system tables: their warehouses are looked at.
+
+    6. If it is called like the version of a file-system table, it is the table's own: after a drop, another table may
+       come to have versions of the same names in the same folder.
 
     The caller sees to it that nothing of the table itself reaches the file. Registrations are seen to by
     `FileDeletions.begin`.
@@ -104,6 +109,7 @@ def _deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locati
         if claims.current.isdisjoint(spellings_of(location)) and claims.places.isdisjoint(claimable[location])
     ]
     going = _outside_other_trees(catalog, owner, {location: claimable[location] for location in going})
+    going = [location for location in going if not _is_version_of_other(catalog, owner, location)]
     staying = set(locations).difference(going)
     if staying:
         log.warning(
@@ -143,6 +149,17 @@ def _outside_other_trees(
                     staying.add(location)
         locations = [location for location in locations if location not in staying]
     return locations
+
+
+def _is_version_of_other(catalog: Catalog, owner: Owner, location: Location) -> bool:
+    """Say whether a file is a version of another table; one without a uuid may be ours."""
+    if version_in(location) is None:
+        return False
+    try:
+        uuid, _ = catalog.server.metadata_files.identify(catalog.files, location)
+    except MetadataFileMissing:
+        return False
+    return uuid not in ("", owner.uuid)
 
 
 def _spelled(locations: Sequence[Location]) -> list[str]:

@@ -487,6 +487,8 @@ def test_rules_of_rows_delete_no_file_of_a_file_system_table(
 
     assert deletable(beside, owner, [*theirs, own]) == [own]
     adopted = replace(owner, places=frozenset([_folder(f"{root}/ns/t")]))
+    assert deletable(beside, adopted, theirs) == theirs[1:]  # a version is that of another table
+    adopted = replace(adopted, uuid=tree.read_now(TABLES, T)[1].uuid)
     assert deletable(beside, adopted, theirs) == theirs
 
 
