@@ -11,7 +11,7 @@ from app.catalog.filesystem_tables.places import WarehouseTree, pointer_id_of
 from app.catalog.filesystem_tables.removal import remove_table
 from app.catalog.filesystem_tables.rules import refused, several_tables
 from app.catalog.filesystem_tables.seen_tables import SeenTables
-from app.catalog.filesystem_tables.versions import TableFolder, TableVersion
+from app.catalog.filesystem_tables.versions import LogReader, TableFolder, TableVersion
 from app.database.outcomes.idempotency_keys import IdempotencyClaim
 from app.database.outcomes.receipt import CommitReceipt
 from app.database.pointers.history import Author, PointerEvent
@@ -206,7 +206,9 @@ class FolderPointers:
         content = self.metadata_files.packed(change.location, change.content)
         self.step("before_version")
         try:
-            is_created = folder.create(change.location, content, self._log_reader(change))
+            is_created = folder.create(
+                change.location, content, self._log_reader(change), self._base_reader(change)
+            )
         except FileMissing:
             return PutOutcome.MOVED  # The table was dropped.
         except CommitStateUnknown as error:
@@ -271,21 +273,38 @@ class FolderPointers:
         self.namespaces.create_folder(folder.metadata)
         return folder
 
-    def _log_reader(self, change: Advance | Creation) -> Callable[[TableVersion | None], Mapping[int, int]]:
-        def log_of(version: TableVersion | None) -> Mapping[int, int]:
+    def _log_reader(self, change: Advance | Creation) -> LogReader:
+        def log_of(version: TableVersion | None) -> Mapping[int, int] | None:
+            own = read_table_metadata(change.content)
             if version is None:
-                own = read_table_metadata(change.content)
                 return {version_in(change.location) or 0: own.last_updated_ms}
-            return _moments(self.metadata_files.read_table(self.files, version.location))
+            found = self.metadata_files.read_table(self.files, version.location)
+            # Without a uuid it may be the same table, before it was given one.
+            return None if own.uuid and found.uuid != own.uuid else _moments(found)
 
         return log_of
+
+    def _base_reader(self, change: Advance | Creation) -> Callable[[], bool]:
+        def has_base() -> bool:
+            if isinstance(change, Creation):
+                return True
+            seen = change.seen
+            try:
+                found = self.metadata_files.identify(self.files, seen.metadata_location)
+            except MetadataFileMissing:
+                return False
+            return found == (seen.uuid, seen.registration)
+
+        return has_base
 
     def has_landed(self, change: Advance | Creation, author: Author) -> bool:  # noqa: ARG002 - files name no author
         """Say whether a version is the one that was to be created; False if that is not known."""
         identifier = change.seen.identifier if isinstance(change, Advance) else change.identifier
         folder = TableFolder(self.files, self.tree.folder_of(identifier))
         content = self.metadata_files.packed(change.location, change.content)
-        return folder.has_created(change.location, content, self._log_reader(change))
+        return folder.has_created(
+            change.location, content, self._log_reader(change), self._base_reader(change)
+        )
 
     def drop(
         self,

@@ -19,8 +19,11 @@ log = logging.getLogger(__name__)
 
 _HINT_BYTES = 1_000
 
-LogReader = Callable[["TableVersion | None"], Mapping[int, int]]
-"""Returns when each earlier version was current last, in epoch milliseconds, by a version's log."""
+LogReader = Callable[["TableVersion | None"], Mapping[int, int] | None]
+"""Returns when each earlier version was current last, in epoch milliseconds, by a version's log.
+
+None for a version of another table.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,9 @@ class TableFolder:
             return None
         return None if content is None else version_in_hint(content)
 
-    def create(self, location: Location, content: bytes, log_of: LogReader) -> bool:
+    def create(
+        self, location: Location, content: bytes, log_of: LogReader, has_base: Callable[[], bool]
+    ) -> bool:
         """Create the file of a version; False if another writer was first. At most one writer succeeds.
 
         That a name was free does not say it all, so the folder is looked at again afterwards:
@@ -98,6 +103,8 @@ class TableFolder:
           readers ask for first is the version.
         - A slow writer may come when its version has been, and was deleted with the old ones. Then a later version is
           there, whose log has another moment for this one.
+        - A slow writer may come when the table was dropped, and perhaps another one made in its folder. Then what it
+          builds on is not there, and no later version has taken that away.
 
         What turns out not to be the version is deleted again.
 
@@ -105,6 +112,7 @@ class TableFolder:
             location: of the version, under one of its names.
             content: of the file, packed if its name says so.
             log_of: returns the metadata log of a version, and `None` for what is being written.
+            has_base: says whether what the version builds on is there as it was.
 
         Raises:
             CommitStateUnknown: it is not known whether it was created, or whether it counts.
@@ -130,9 +138,11 @@ class TableFolder:
         except CommitStateUnknown:
             if not self._holds(location, content):
                 raise
-        return self._counts(TableVersion(number, location), log_of)
+        return self._counts(TableVersion(number, location), content, log_of, has_base)
 
-    def has_created(self, location: Location, content: bytes, log_of: LogReader) -> bool:
+    def has_created(
+        self, location: Location, content: bytes, log_of: LogReader, has_base: Callable[[], bool]
+    ) -> bool:
         """Say whether a version is there with this content, and counts; False if that is not known.
 
         That the file is there is not enough: it may have come too late.
@@ -142,28 +152,54 @@ class TableFolder:
         if not self._holds(location, content):
             return False
         try:
-            return self._counts(TableVersion(number, location), log_of)
+            return self._counts(TableVersion(number, location), content, log_of, has_base)
         except CommitStateUnknown:
             return False
 
-    def _counts(self, created: TableVersion, log_of: LogReader) -> bool:
+    def _counts(
+        self, created: TableVersion, content: bytes, log_of: LogReader, has_base: Callable[[], bool]
+    ) -> bool:
         """Say whether readers find a version that was just created, or later ones build on it."""
-        first = self.find_version(created.number)
-        current = self.find_current() if max(self.listed(), default=0) > created.number else None
-        if current is not None and current.number > created.number:
-            moment = log_of(current).get(created.number)
-            if moment is None:
-                raise CommitStateUnknown(
-                    f"Cannot tell whether {created.location} counts: there are later versions, whose log does not go "
-                    "back so far. Nothing was deleted"
-                )
-            if moment == log_of(None).get(created.number):
+        try:
+            is_it = self._is_version(created, log_of, has_base)
+            if not is_it:
+                log.warning("%s was created too late, or beside one that readers prefer", created.location)
+                if self._holds(created.location, content):
+                    self.files.delete(created.location)
+        except CommitStateUnknown:
+            raise
+        except IcetowerError as error:
+            # It may well count: a client that hears of a failure deletes the files that it names.
+            raise CommitStateUnknown(f"Cannot tell whether {created.location} counts: {error}") from error
+        return is_it
+
+    def _is_version(self, created: TableVersion, log_of: LogReader, has_base: Callable[[], bool]) -> bool:
+        first, later = self.find_version(created.number), self._later(created.number)
+        if later is None:
+            if first is not None and first.location != created.location:
+                return False
+            if has_base():
                 return True
-        elif first is None or first.location == created.location:
-            return True
-        log.warning("%s was created too late, or beside one that readers prefer", created.location)
-        self.files.delete(created.location)
-        return False
+            later = self._later(
+                created.number
+            )  # It may have come just now, and what we built on was deleted.
+            if later is None:
+                return False
+        moments = log_of(later)
+        if moments is None:
+            return False
+        moment = moments.get(created.number)
+        if moment is None:
+            raise CommitStateUnknown(
+                f"Cannot tell whether {created.location} counts: there are later versions, whose log does not go "
+                "back so far. Nothing was deleted"
+            )
+        return moment == (log_of(None) or {}).get(created.number)
+
+    def _later(self, number: int) -> TableVersion | None:
+        """Return the newest version if it is a later one."""
+        current = self.find_current() if max(self.listed(), default=0) > number else None
+        return current if current is not None and current.number > number else None
 
     def _holds(self, location: Location, content: bytes) -> bool:
         try:

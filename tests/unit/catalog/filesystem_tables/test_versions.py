@@ -10,7 +10,7 @@ import pytest
 
 from app.catalog.filesystem_tables.versions import TableFolder, TableVersion
 from app.engine.model.ids import Location
-from app.errors import CommitStateUnknown, FileMissing
+from app.errors import CommitStateUnknown, FileMissing, FilesUnavailable
 from app.fileio.local import LocalFiles
 from app.tree_errors import TreeRefusal
 
@@ -40,8 +40,12 @@ def no_log(_version: TableVersion | None) -> Mapping[int, int]:
     return {}
 
 
+def base_is_there() -> bool:
+    return True
+
+
 def create(metadata: Path, name: str, content: bytes = b"ours") -> bool:
-    return folder_of(metadata).create(Location(f"file://{metadata}/{name}"), content, no_log)
+    return folder_of(metadata).create(Location(f"file://{metadata}/{name}"), content, no_log, base_is_there)
 
 
 def test_nothing_is_no_table(metadata: Path) -> None:
@@ -135,7 +139,7 @@ def test_a_plain_twin_that_comes_at_the_same_moment_wins_over_ours(metadata: Pat
     files = Interfering(metadata / "v2.metadata.json")
 
     created = folder_of(metadata, files).create(
-        Location(f"file://{metadata}/v2.gz.metadata.json"), gzip.compress(b"{}"), no_log
+        Location(f"file://{metadata}/v2.gz.metadata.json"), gzip.compress(b"{}"), no_log, base_is_there
     )
 
     assert not created
@@ -146,7 +150,9 @@ def test_our_plain_file_wins_over_a_compressed_twin(metadata: Path) -> None:
     put(metadata, "v1.metadata.json")
     files = Interfering(metadata / "v2.gz.metadata.json")
 
-    assert folder_of(metadata, files).create(Location(f"file://{metadata}/v2.metadata.json"), b"{}", no_log)
+    assert folder_of(metadata, files).create(
+        Location(f"file://{metadata}/v2.metadata.json"), b"{}", no_log, base_is_there
+    )
     assert current(metadata) == "v2.metadata.json"
 
 
@@ -165,7 +171,7 @@ def test_a_later_version_says_by_its_log_whether_ours_counts(
         return {2: 100} if version is None else {1: 50, 2: moment_in_log}
 
     created = folder_of(metadata, files).create(
-        Location(f"file://{metadata}/v2.metadata.json"), b"{}", log_of
+        Location(f"file://{metadata}/v2.metadata.json"), b"{}", log_of, base_is_there
     )
 
     assert created is lands
@@ -177,20 +183,62 @@ def test_a_log_that_does_not_go_back_so_far_leaves_it_unknown(metadata: Path) ->
     files = Interfering(metadata / "v3.metadata.json")
 
     with pytest.raises(CommitStateUnknown):
-        folder_of(metadata, files).create(Location(f"file://{metadata}/v2.metadata.json"), b"{}", no_log)
+        folder_of(metadata, files).create(
+            Location(f"file://{metadata}/v2.metadata.json"), b"{}", no_log, base_is_there
+        )
 
     assert (metadata / "v2.metadata.json").exists()
-    assert not folder_of(metadata).has_created(Location(f"file://{metadata}/v2.metadata.json"), b"{}", no_log)
+    assert not folder_of(metadata).has_created(
+        Location(f"file://{metadata}/v2.metadata.json"), b"{}", no_log, base_is_there
+    )
+
+
+class SilentAfterwards(LocalFiles):
+    """Answers nothing any more once a version is written."""
+
+    is_silent = False
+
+    def write_once(self, location: Location, content: bytes) -> None:
+        super().write_once(location, content)
+        self.is_silent = True
+
+    def exists(self, location: Location) -> bool:
+        if self.is_silent:
+            raise FilesUnavailable("silent")
+        return super().exists(location)
+
+
+def test_a_version_that_cannot_be_looked_at_again_leaves_it_unknown(metadata: Path) -> None:
+    """To say that it failed would let the caller delete what it names."""
+    put(metadata, "v1.metadata.json")
+
+    with pytest.raises(CommitStateUnknown):
+        folder_of(metadata, SilentAfterwards()).create(
+            Location(f"file://{metadata}/v2.metadata.json"), b"{}", no_log, base_is_there
+        )
+
+    assert current(metadata) == "v2.metadata.json"
+
+
+def test_a_version_whose_base_is_gone_is_taken_back(metadata: Path) -> None:
+    put(metadata, "v1.metadata.json")
+
+    created = folder_of(metadata).create(
+        Location(f"file://{metadata}/v2.metadata.json"), b"{}", no_log, lambda: False
+    )
+
+    assert not created
+    assert current(metadata) == "v1.metadata.json"
 
 
 def test_what_was_created_is_known_afterwards(metadata: Path) -> None:
     put(metadata, "v1.metadata.json")
     location = Location(f"file://{metadata}/v2.metadata.json")
 
-    assert not folder_of(metadata).has_created(location, b"ours", no_log)
+    assert not folder_of(metadata).has_created(location, b"ours", no_log, base_is_there)
     assert create(metadata, "v2.metadata.json")
-    assert folder_of(metadata).has_created(location, b"ours", no_log)
-    assert not folder_of(metadata).has_created(location, b"another's", no_log)
+    assert folder_of(metadata).has_created(location, b"ours", no_log, base_is_there)
+    assert not folder_of(metadata).has_created(location, b"another's", no_log, base_is_there)
 
 
 def test_a_folder_that_is_gone_is_not_made_again(metadata: Path) -> None:

@@ -6,16 +6,19 @@ Versions of the new table have the names of the old one's, so what was seen of t
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from app.catalog import named, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.engine.change.requirements import AssertTableUuid
 from app.engine.change.updates import SetProperties
+from app.errors import NoSuchTable, RequirementFailed
 from tests.builders.catalogs import with_server
 from tests.builders.commits import commit_table
-from tests.builders.file_system import identifier, new_table
+from tests.builders.file_system import identifier, metadata_folder, new_table
 
 T = identifier("ns.t")
 
@@ -44,6 +47,37 @@ def make_anew(others: Catalog, versions: int) -> None:
     named.create(others, new_table("ns.t"))
     for number in range(2, versions + 1):
         mark(others, f"new-{number}")
+
+
+@pytest.mark.parametrize("versions", [1, 2, 3, 5], ids="the new table is at version {}".format)
+def test_slow_commit_takes_no_new_tables_place(tree: Catalog, versions: int) -> None:
+    mark(tree, "old")
+    uuid = tree.read_now(TABLES, T)[1].uuid
+    others = with_server(tree)
+    slow = with_server(tree, step=once_at("before_version", lambda: make_anew(others, versions)))
+
+    with pytest.raises(RequirementFailed):
+        commit_table(slow, T, [AssertTableUuid(uuid=uuid)], [SetProperties(updates={"ours": "here"})])
+
+    assert properties(tree).keys() >= {f"new-{number}" for number in range(2, versions + 1)}
+    assert not properties(tree).keys() & {"old", "ours"}
+    mark(tree, "later")
+    assert properties(tree).keys() >= {"later", *(f"new-{number}" for number in range(2, versions + 1))}
+
+
+def test_slow_commit_brings_no_dropped_table_back(tree: Catalog, tmp_path: Path) -> None:
+    """As on S3, where a file needs no folder."""
+    mark(tree, "old")
+    others = with_server(tree)
+
+    def drop() -> None:
+        tables.purge_table(others, T)
+        metadata_folder(tmp_path, "ns.t").mkdir(parents=True)
+
+    with pytest.raises(NoSuchTable):
+        mark(with_server(tree, step=once_at("before_version", drop)), "ours")
+
+    assert not list(metadata_folder(tmp_path, "ns.t").glob("v*"))
 
 
 @pytest.mark.parametrize("step", ["after_version", "after_hint", "after_put"])
