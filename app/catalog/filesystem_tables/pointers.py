@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.catalog.filesystem_tables.namespaces import FolderNamespaces
 from app.catalog.filesystem_tables.places import WarehouseTree, pointer_id_of
-from app.catalog.filesystem_tables.removal import remove_table
+from app.catalog.filesystem_tables.removal import check_no_link, remove_table
 from app.catalog.filesystem_tables.rules import refused, several_tables
 from app.catalog.filesystem_tables.seen_tables import SeenTables
 from app.catalog.filesystem_tables.versions import LogReader, TableFolder, TableVersion
@@ -339,7 +339,13 @@ class FolderPointers:
             raise PointerChanged(identifier)
         self.rows.check_claims([claim])
         folder = TableFolder(self.files, self.tree.folder_of(identifier))
-        remove_table(self.rows, folder, identifier, self.step)
+        check_no_link(self.warehouse.root_location, folder, identifier)
+
+        def is_there() -> bool:
+            now = self.find(warehouse_id, identifier)
+            return now is not None and now.uuid == found.uuid
+
+        remove_table(self.rows, folder, identifier, is_there, self.step)
         gone = change_of(found, event, location_before=found.metadata_location)
         self._note(author, [claim], author.receipts_of(gone))
         return found
