@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from app.catalog.filesystem_tables.places import WarehouseTree
@@ -67,18 +68,29 @@ class FolderNamespaces:
 
     def holds_metadata(self, folder: Location) -> bool:
         """Say whether a folder holds metadata files, of whatever catalog: then it is no namespace."""
+        return self.is_table(folder) is not False
+
+    def is_table(self, folder: Location) -> bool | None:
+        """Say whether a folder holds a table; None if it holds metadata files of another catalog.
+
+        By one listing: between two of them a table may come or go.
+        """
         entries = self._tree.list_folder(Location(f"{folder}/metadata")) or []
-        return any(
-            entry.name.endswith((".metadata.json", ".metadata.json.gz")) and not entry.is_folder
-            for entry in entries
+        names = [entry.name for entry in entries if not entry.is_folder]
+        if any(version_in(name) for name in names):
+            return True
+        return (
+            None if any(name.endswith((".metadata.json", ".metadata.json.gz")) for name in names) else False
         )
 
-    def tables_in(self, namespace: Namespace) -> tuple[str, ...]:
-        """Return the names of the tables in a namespace, in order; raises `NoSuchNamespace`."""
-        return tuple(name for name, is_table in self._folders_in(namespace) if is_table)
+    def tables_in(self, namespace: Namespace, after: str | None = None) -> Iterator[str]:
+        """Yield the names of the tables in a namespace that follow `after`, in order; raises `NoSuchNamespace`."""
+        return (name for name, is_table in self._folders_in(namespace, after) if is_table)
 
-    def _folders_in(self, namespace: Namespace | None) -> Iterator[tuple[str, bool | None]]:
-        """Yield the folders in a namespace that have usable names, and whether each is a table.
+    def _folders_in(
+        self, namespace: Namespace | None, after: str | None = None
+    ) -> Iterator[tuple[str, bool | None]]:
+        """Yield the folders in a namespace that have usable names after one, and whether each is a table.
 
         None: it is neither a table nor a namespace, but holds metadata of another catalog.
         """
@@ -87,19 +99,13 @@ class FolderNamespaces:
         if entries is None and namespace is not None:
             raise NoSuchNamespace(namespace)
         for entry in entries or ():
-            if not entry.is_folder or not _is_name(entry.name):
+            if not entry.is_folder or not _is_name(entry.name) or (after is not None and entry.name <= after):
                 continue
-            below = Location(f"{folder}/{entry.name}")
             try:
-                files = self._tree.list_folder(Location(f"{below}/metadata")) or []
+                yield entry.name, self.is_table(Location(f"{folder}/{entry.name}"))
             except InvalidLocation:
                 # A link leads out of the warehouse. To load the table says so, and its neighbours are not held up.
                 yield entry.name, True
-                continue
-            if any(version_in(file.name) and not file.is_folder for file in files):
-                yield entry.name, True
-            else:
-                yield entry.name, None if self.holds_metadata(below) else False
 
     def is_in_use(self, folder: Location) -> bool:
         """Say whether a folder is a namespace with something in it, or made as one.
@@ -109,7 +115,19 @@ class FolderNamespaces:
         entries = self._tree.list_folder(folder)
         if entries is None:
             return False
-        return not entries or any(entry.is_folder and entry.name not in _OF_TABLES for entry in entries)
+        if not entries or any(entry.is_folder and entry.name not in _OF_TABLES for entry in entries):
+            return True
+        return any(self._has_tables(Location(f"{folder}/{name}")) for name in _OF_TABLES)
+
+    def _has_tables(self, folder: Location) -> bool:
+        """Say whether a folder is a table, or one is directly in it; partitions of data are left out."""
+        if self.holds_metadata(folder):
+            return True
+        return any(
+            self.holds_metadata(Location(f"{folder}/{entry.name}"))
+            for entry in self._tree.list_folder(folder) or ()
+            if entry.is_folder and "=" not in entry.name
+        )
 
     def create_folder(self, folder: Location) -> None:
         """Create a folder, with those above it."""
@@ -128,12 +146,8 @@ class FolderNamespaces:
         limit: int | None = None,
     ) -> tuple[str, ...]:
         """Return the last levels of the namespaces in `parent`; raises `NoSuchNamespace`."""
-        names = tuple(
-            name
-            for name, is_table in self._folders_in(parent)
-            if is_table is False and (after is None or name > after)
-        )
-        return names if limit is None else names[:limit]
+        found = (name for name, is_table in self._folders_in(parent, after) if is_table is False)
+        return tuple(islice(found, limit))
 
     def create(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from app.catalog.filesystem_tables.namespaces import FolderNamespaces
 from app.catalog.filesystem_tables.places import WarehouseTree, pointer_id_of
@@ -96,11 +97,8 @@ class FolderPointers:
         limit: int | None = None,
     ) -> tuple[str, ...]:
         """Return up to `limit` names of tables that follow `after`; there are no views."""
-        names = self.namespaces.tables_in(namespace)
-        if kind is PointerKind.VIEW:
-            return ()
-        left = tuple(name for name in names if after is None or name > after)
-        return left if limit is None else left[:limit]
+        names = tuple(islice(self.namespaces.tables_in(namespace, after), limit))
+        return () if kind is PointerKind.VIEW else names
 
     def list_pointers(self, warehouse_id: int, kind: PointerKind, after_id: int, limit: int) -> list[Pointer]:
         """Return up to `limit` pointers, in the order of their ids without the sign."""
@@ -259,12 +257,13 @@ class FolderPointers:
         if self.namespaces.find(self.warehouse.id, identifier.namespace) is None:
             raise NoSuchNamespace(identifier.namespace)
         folder = TableFolder(self.files, self.tree.folder_of(identifier))
-        if folder.is_there():
+        is_table = self.namespaces.is_table(folder.location)
+        if is_table:
             raise NameTaken(PointerKind.TABLE, identifier)
         if self.namespaces.is_in_use(folder.location):
             raise NamespaceExists(Namespace((*identifier.namespace.levels, identifier.name)))
         is_claimed = bool(self.rows.claims((), [folder_name(folder.location)]).places)
-        if is_claimed or self.namespaces.holds_metadata(folder.location):
+        if is_claimed or is_table is None:
             raise refused(
                 f"create {identifier}",
                 "another catalog's table is in its folder",
