@@ -31,6 +31,7 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"HTTP status 30[17]|PermanentRedirect|AuthorizationHeaderMalformed", re.IGNORECASE)
+_GONE = re.compile(r"no_?such_?key", re.IGNORECASE)
 _QUERY = re.compile(r"(https?://[^\s?'\"]*)\?[^\s'\"]*")
 _LONGEST = 400
 
@@ -56,6 +57,8 @@ def object_store_failure(
     if isinstance(error, ValueError):
         return InvalidLocation(f"Cannot {verb} {location!r}: {reason}")
     clue = reason.replace(location.partition("://")[2].partition("/")[2], "")  # a path may contain any word
+    if verb == "read" and _GONE.search(clue):  # it was there when its size was asked for
+        return FileMissing(location)
     if _SLOW_DOWN.search(clue):
         return Throttled(f"Cannot {verb} {location}: the store asks to slow down: {reason}")
     if _ELSEWHERE.search(clue):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.engine.model.ids import Location
-from app.errors import CommitStateUnknown, FileExists, FileMissing, IcetowerError
+from app.errors import CommitStateUnknown, FileExists, FileMissing, FilesUnavailable, IcetowerError
 from app.fileio.bounded_reads import read_at_most
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
@@ -85,11 +85,16 @@ class TableFolder:
         """Say whether the folder holds a table."""
         return bool(self.listed())
 
-    def _hinted(self) -> int | None:
+    def _hinted(self, tries: int = 2) -> int | None:
         try:
             content = read_at_most(self.files, Location(f"{self.metadata}/{HINT}"), _HINT_BYTES)
         except FileMissing:
             return None
+        except FilesUnavailable:
+            # The one file that is written over: S3 may answer a read with less or more than it has said.
+            if tries == 1:
+                raise
+            return self._hinted(tries - 1)
         return None if content is None else version_in_hint(content)
 
     def create(

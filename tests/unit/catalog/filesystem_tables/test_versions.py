@@ -231,6 +231,32 @@ def test_a_version_whose_base_is_gone_is_taken_back(metadata: Path) -> None:
     assert current(metadata) == "v1.metadata.json"
 
 
+class Flickering(LocalFiles):
+    """Fails to read the hint now and then, as S3 does where it is being replaced."""
+
+    def __init__(self, failures: int) -> None:
+        super().__init__()
+        self.failures = failures
+
+    def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+        if location.endswith("version-hint.text") and self.failures:
+            self.failures -= 1
+            raise FilesUnavailable("the answer ended early")
+        return super().read_at_most(location, max_bytes)
+
+
+def test_a_hint_that_is_replaced_while_it_is_read_is_read_again(metadata: Path) -> None:
+    put(metadata, "v1.metadata.json", "v7.metadata.json")
+    (metadata / "version-hint.text").write_bytes(b"1")
+
+    found = folder_of(metadata, Flickering(1)).find_current()
+
+    assert found is not None
+    assert found.number == 1
+    with pytest.raises(FilesUnavailable):
+        folder_of(metadata, Flickering(2)).find_current()
+
+
 def test_what_was_created_is_known_afterwards(metadata: Path) -> None:
     put(metadata, "v1.metadata.json")
     location = Location(f"file://{metadata}/v2.metadata.json")
