@@ -197,10 +197,11 @@ class Wish(Generic[M, D]):
 
     def leave_unknown(self) -> None:
         """End it because it may have landed or not; its files stay."""
+        why = "the database did not answer" if self.catalog.has_rows else "its folder does not say"
         self.fail(
             CommitStateUnknown(
-                f"Cannot tell whether the commit to {self.intentions[0].identifier} landed: the database did not "
-                "answer. Nothing was deleted; reload it and see"
+                f"Cannot tell whether the commit to {self.intentions[0].identifier} landed: {why}. "
+                "Nothing was deleted; reload it and see"
             )
         )
 

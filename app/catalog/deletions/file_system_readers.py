@@ -15,7 +15,8 @@ from app.engine.model.ids import Location
 from app.errors import FilesUnavailable, IcetowerError, NoSuchTable, NoSuchWarehouse, Unavailable
 from app.fileio.locations import folder_name
 
-_PAGE = 500
+_PAGE = 10_000
+"""Each page lists all folders of a warehouse."""
 
 
 def file_system_warehouses(server: Server) -> list[Catalog]:

@@ -101,13 +101,16 @@ class FolderPointers:
         return () if kind is PointerKind.VIEW else names
 
     def list_pointers(self, warehouse_id: int, kind: PointerKind, after_id: int, limit: int) -> list[Pointer]:
-        """Return up to `limit` pointers, in the order of their ids without the sign."""
+        """Return up to `limit` pointers, in the order of their ids without the sign; fewer are the last ones.
+
+        All folders are listed for it, as no order of names is that of ids.
+        """
         if kind is PointerKind.VIEW:
             return []
         named = {pointer_id_of(self.tree.folder_of(name)): name for name in self._identifiers(None)}
-        wanted = sorted((number for number in named if -number > abs(after_id)), reverse=True)[:limit]
+        wanted = sorted((number for number in named if -number > abs(after_id)), reverse=True)
         found = (self._find_or_doubt(warehouse_id, named[number]) for number in wanted)
-        return [pointer for pointer in found if pointer is not None]
+        return list(islice((pointer for pointer in found if pointer is not None), limit))
 
     def _find_or_doubt(self, warehouse_id: int, identifier: TableIdentifier) -> Pointer | None:
         """Return the pointer of a table that may not be readable; to read it says why."""
