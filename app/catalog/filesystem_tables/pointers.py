@@ -34,6 +34,7 @@ from app.errors import (
     NoSuchNamespace,
 )
 from app.fileio.files import FileIO
+from app.fileio.links import real_location
 from app.fileio.locations import folder_name
 from app.formats.metadata.files import MetadataFiles
 from app.formats.metadata.version_names import HINT, version_in
@@ -245,13 +246,19 @@ class FolderPointers:
         if self.find(self.warehouse.id, seen.identifier) != seen:
             return None
         folder = self.tree.folder_of(seen.identifier)
-        if self.rows.claims((), [folder_name(folder)]).places:
+        if self._is_claimed(folder):
             raise refused(
                 f"commit to {seen.identifier}",
                 "the table was adopted, and a commit here would be a fork that nothing reads",
                 "commit to it in the warehouse that adopted it",
             )
         return TableFolder(self.files, folder)
+
+    def _is_claimed(self, folder: Location) -> bool:
+        """Say whether a table of rows has a folder, also where a symbolic link leads to it."""
+        return bool(
+            self.rows.claims((), sorted({folder_name(folder), folder_name(real_location(folder))})).places
+        )
 
     def _new_folder(self, creation: Creation) -> TableFolder | None:
         identifier = creation.identifier
@@ -265,8 +272,7 @@ class FolderPointers:
             raise NameTaken(PointerKind.TABLE, identifier)
         if self.namespaces.is_in_use(folder.location):
             raise NamespaceExists(Namespace((*identifier.namespace.levels, identifier.name)))
-        is_claimed = bool(self.rows.claims((), [folder_name(folder.location)]).places)
-        if is_claimed or is_table is None:
+        if is_table is None or self._is_claimed(folder.location):
             raise refused(
                 f"create {identifier}",
                 "another catalog's table is in its folder",
