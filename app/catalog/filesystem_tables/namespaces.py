@@ -84,13 +84,13 @@ class FolderNamespaces:
         )
 
     def tables_in(self, namespace: Namespace, after: str | None = None) -> Iterator[str]:
-        """Yield the names of the tables in a namespace that follow `after`, in order; raises `NoSuchNamespace`."""
+        """Yield the names of tables after one, in order; raises `NoSuchNamespace`."""
         return (name for name, is_table in self._folders_in(namespace, after) if is_table)
 
     def _folders_in(
         self, namespace: Namespace | None, after: str | None = None
     ) -> Iterator[tuple[str, bool | None]]:
-        """Yield the folders in a namespace that have usable names after one, and whether each is a table.
+        """Yield the folders with usable names after one, and whether each is a table.
 
         None: it is neither a table nor a namespace, but holds metadata of another catalog.
         """
@@ -120,7 +120,7 @@ class FolderNamespaces:
         return any(self._has_tables(Location(f"{folder}/{name}")) for name in _OF_TABLES)
 
     def _has_tables(self, folder: Location) -> bool:
-        """Say whether a folder is a table, or one is directly in it; partitions of data are left out."""
+        """Say whether a folder is a table, or has one directly in it that is no partition."""
         if self.holds_metadata(folder):
             return True
         return any(

@@ -102,9 +102,9 @@ class FolderPointers:
         return () if kind is PointerKind.VIEW else names
 
     def list_pointers(self, warehouse_id: int, kind: PointerKind, after_id: int, limit: int) -> list[Pointer]:
-        """Return up to `limit` pointers, in the order of their ids without the sign; fewer are the last ones.
+        """Return up to `limit` pointers, in the order of their ids without the sign.
 
-        All folders are listed for it, as no order of names is that of ids.
+        Fewer are the last ones. All folders are listed for it, as no order of names is that of ids.
         """
         if kind is PointerKind.VIEW:
             return []
