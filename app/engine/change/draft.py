@@ -23,6 +23,7 @@ from app.engine.model.partition_spec import (
 )
 from app.engine.model.refs import SnapshotRef
 from app.engine.model.schema import Schema
+from app.engine.model.settings.properties import ENCRYPTION_KEY_ID
 from app.engine.model.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry
 from app.engine.model.sort_order import SortOrder, check_order
 from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
@@ -129,6 +130,7 @@ class MetadataDraft:
         schema, spec, order = self.current_schema, self._default_spec(), self._default_sort_order()
         self._check_bindings(schema, spec, order)
         self._check_refs()
+        self._check_encryption_key()
         snapshot_log = self._repaired_snapshot_log()
         has_single = self.format.has_single_schema_and_spec
         # Fields are not checked again: every value was checked on arrival, and 10,000 snapshots take time.
@@ -196,6 +198,14 @@ class MetadataDraft:
                     name,
                     ref.snapshot_id,
                 )
+
+    def _check_encryption_key(self) -> None:
+        key_id = self.base.properties.get(ENCRYPTION_KEY_ID) if self.base else None
+        # Writers would go on without a word: in plain text, or with a key that readers do not expect.
+        if key_id is not None and self.properties.get(ENCRYPTION_KEY_ID) != key_id:
+            raise InvalidUpdate(
+                f"Cannot change or remove {ENCRYPTION_KEY_ID}: an encrypted table keeps its key for life"
+            )
 
     def _repaired_snapshot_log(self) -> tuple[SnapshotLogEntry, ...]:
         return repaired_snapshot_log(

@@ -253,7 +253,7 @@ _ENCRYPTION = _of(
         names.ENCRYPTION_KEY_ID,
         AnyText("key"),
         None,
-        "The table's master key; its files are encrypted if it is set.",
+        "The table's master key; its files are encrypted if it is set. It never changes.",
     ),
     ("encryption.data-key-length", NumberOf((16, 24, 32)), "16", "Bytes of the keys of files."),
 )

@@ -167,3 +167,25 @@ def test_property_that_makes_no_sense_can_be_removed() -> None:
     with pytest.raises(InvalidUpdate, match="must be a whole number"):
         committed(base, {"action": "set-properties", "updates": {"a": "b"}})
     committed(base, {"action": "remove-properties", "removals": ["write.metadata.previous-versions-max"]})
+
+
+def set_key(key_id: str) -> Json:
+    return {"action": "set-properties", "updates": {"encryption.key-id": key_id}}
+
+
+REMOVED_KEY: Json = {"action": "remove-properties", "removals": ["encryption.key-id"]}
+
+
+@pytest.mark.parametrize("updates", [[set_key("other")], [REMOVED_KEY], [REMOVED_KEY, set_key("other")]])
+def test_encrypted_table_keeps_its_key_for_life(updates: list[Json]) -> None:
+    base = table(3, properties={"encryption.key-id": "k"})
+
+    with pytest.raises(InvalidUpdate, match=r"^Cannot change or remove encryption\.key-id: "):
+        committed(base, *updates)
+
+
+@pytest.mark.parametrize("updates", [[set_key("k")], [REMOVED_KEY, set_key("k")]])
+def test_key_of_an_encrypted_table_can_be_named_again(updates: list[Json]) -> None:
+    base = table(3, properties={"encryption.key-id": "k"})
+
+    assert committed(base, *updates).properties == {"encryption.key-id": "k"}
