@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ColumnElement, Delete, Select, Table, and_, delete, exists, func, or_, select
+from sqlalchemy import Column, ColumnElement, and_, exists, func, or_, select
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
@@ -18,10 +18,10 @@ from app.database.schema.rows import (
     pointers,
     table_places,
 )
+from app.database.statements.batches import delete_in_batches
 
 KEPT_EVENTS = 10
 """How many of its newest events each table or view keeps, however old they are."""
-BATCH = 1_000
 
 
 class OldRows:
@@ -37,37 +37,18 @@ class OldRows:
         ever had no uuid, since its files may belong to others; the event before the time that is kept; what is still
         queued, and records of the same table.
         """
-        deleted = sum(
-            map(
-                self._delete_in_batches,
-                (
-                    _old_events(older_than_ms),
-                    _old_deletions(older_than_ms),
-                    _ended(pointer_names, older_than_ms),
-                    _ended(namespace_versions, older_than_ms),
-                ),
-            )
-        )
+        events, deletions = pointer_history.c, file_deletions.c
+        deleted = delete_in_batches(self._database, events.at_ms, *_old_events(older_than_ms))
+        deleted += delete_in_batches(self._database, deletions.finished_ms, *_old_deletions(older_than_ms))
+        for ended in (pointer_names.c.until_ms, namespace_versions.c.until_ms):
+            is_old = ended < database_now_ms() - older_than_ms
+            deleted += delete_in_batches(self._database, ended, is_old)
         for rows in (table_places, foreign_places, metadata_sweeps):
-            statement = delete(rows).where(
-                _is_gone(rows.c.pointer_id),
-                ~exists().where(
-                    file_deletions.c.pointer_id == rows.c.pointer_id, file_deletions.c.state == "queued"
-                ),
-            )
-            deleted += self._execute(statement)
-        of_entry = exists().where(file_deletions.c.id == orphan_batches.c.deletion_id)
-        return deleted + self._execute(delete(orphan_batches).where(~of_entry))
-
-    def _delete_in_batches(self, old: Select[tuple[int]]) -> int:
-        deleted = 0
-        (key,) = old.selected_columns
-        while ids := self._database.read(lambda connection: list(connection.scalars(old.limit(BATCH)))):
-            deleted += self._execute(delete(key.table).where(key.in_(ids)))
-        return deleted
-
-    def _execute(self, statement: Delete) -> int:
-        return self._database.write(lambda connection: int(connection.execute(statement).rowcount))
+            is_queued = exists().where(deletions.pointer_id == rows.c.pointer_id, deletions.state == "queued")
+            is_unused = _is_gone(rows.c.pointer_id), ~is_queued
+            deleted += delete_in_batches(self._database, rows.c.pointer_id, *is_unused)
+        of_entry = exists().where(deletions.id == orphan_batches.c.deletion_id)
+        return deleted + delete_in_batches(self._database, orphan_batches.c.deletion_id, ~of_entry)
 
 
 def _is_gone(pointer_id: Column[int]) -> ColumnElement[bool]:
@@ -77,7 +58,7 @@ def _is_gone(pointer_id: Column[int]) -> ColumnElement[bool]:
     )
 
 
-def _old_events(older_than_ms: int) -> Select[tuple[int]]:
+def _old_events(older_than_ms: int) -> tuple[ColumnElement[bool], ...]:
     rows, others = pointer_history, pointer_history.alias("others")
     newer = (
         select(func.count())
@@ -92,32 +73,27 @@ def _old_events(older_than_ms: int) -> Select[tuple[int]]:
         .scalar_subquery()
     )
     return (
-        select(rows.c.sequence)
-        .where(
-            rows.c.at_ms < database_now_ms() - older_than_ms,
-            ~exists().where(others.c.pointer_id == rows.c.pointer_id, others.c.uuid == ""),
-            or_(_is_gone(rows.c.pointer_id), newer >= KEPT_EVENTS),
-            # Where it was when the time that is kept begins.
-            or_(
-                rows.c.location.is_(None),
-                exists().where(
-                    others.c.pointer_id == rows.c.pointer_id,
-                    others.c.sequence > rows.c.sequence,
-                    others.c.at_ms < database_now_ms() - older_than_ms,
-                ),
+        rows.c.at_ms < database_now_ms() - older_than_ms,
+        # There are few of these. To look for one among all events of each would take the square of their number.
+        rows.c.pointer_id.not_in(select(others.c.pointer_id).where(others.c.uuid == "")),
+        or_(_is_gone(rows.c.pointer_id), newer >= KEPT_EVENTS),
+        # Where it was when the time that is kept begins.
+        or_(
+            rows.c.location.is_(None),
+            exists().where(
+                others.c.pointer_id == rows.c.pointer_id,
+                others.c.sequence > rows.c.sequence,
+                # Times of one pointer never fall: this is only where the index begins to be read.
+                others.c.at_ms >= rows.c.at_ms,
+                others.c.at_ms < database_now_ms() - older_than_ms,
             ),
-        )
-        .order_by(rows.c.sequence)
+        ),
     )
 
 
-def _ended(rows: Table, older_than_ms: int) -> Select[tuple[int]]:
-    return select(rows.c.id).where(rows.c.until_ms < database_now_ms() - older_than_ms)
-
-
-def _old_deletions(older_than_ms: int) -> Select[tuple[int]]:
+def _old_deletions(older_than_ms: int) -> tuple[ColumnElement[bool], ...]:
     rows, others = file_deletions, file_deletions.alias("others")
-    return select(rows.c.id).where(
+    return (
         rows.c.finished_ms < database_now_ms() - older_than_ms,
         rows.c.state != "queued",
         ~exists().where(others.c.uuid == rows.c.uuid, others.c.state == "queued"),

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from sqlalchemy import Index
 
-from app.database.schema.rows import maintenance_jobs, namespaces, receipts
+from app.database.schema.rows import (
+    file_deletions,
+    maintenance_jobs,
+    namespaces,
+    pointer_history,
+    receipts,
+)
 
 # An index that begins with a null parent would not do: Postgres sorts what it reads from one.
 _is_outermost = namespaces.c.parent_id.is_(None)
@@ -46,4 +52,21 @@ Index(
     unique=True,
     postgresql_where=_is_running,
     sqlite_where=_is_running,
+)
+
+# Few of many entries are at work, and few events are the last of their pointer.
+_has_begun = file_deletions.c.begun_ms.is_not(None)
+Index(
+    "ix_file_deletions_begun",
+    file_deletions.c.leased_until_ms,
+    postgresql_where=_has_begun,
+    sqlite_where=_has_begun,
+)
+_is_last = pointer_history.c.location.is_(None)
+Index(
+    "ix_pointer_history_last",
+    pointer_history.c.warehouse_id,
+    pointer_history.c.event,
+    postgresql_where=_is_last,
+    sqlite_where=_is_last,
 )

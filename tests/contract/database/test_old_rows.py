@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from sqlalchemy import Table, func, select, update
+from sqlalchemy import Table, event, func, insert, select, update
 
 from app.database.deletions.old_rows import KEPT_EVENTS, OldRows
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import PURGE_NOW
 from app.database.schema.rows import file_deletions, pointer_history, table_places
+from app.database.statements.batches import BATCH
 from app.engine.model.ids import Location, TableUuid
 from tests.contract.database.stores import AUTHOR, Stores, name
 
@@ -97,3 +101,30 @@ def test_places_stay_as_long_as_their_pointer_or_its_purge(stores: Stores) -> No
 
     places = stores.database.read(lambda connection: list(connection.scalars(select(table_places.c.place))))
     assert places == ["s3://b/a.u/"]
+
+
+def test_places_of_tables_that_are_gone_go_in_small_transactions(stores: Stores) -> None:
+    stores.add_namespace("a")
+    stays = stores.add("a.t")
+    gone = [{"pointer_id": stays.id + 1 + n, "place": f"s3://b/{n}/"} for n in range(2 * BATCH + 1)]
+    kept = {"pointer_id": stays.id, "place": "s3://b/t/"}
+    stores.database.write(lambda connection: connection.execute(insert(table_places), [kept, *gone]))
+    numbers: list[int] = []
+
+    def note(_connection: object, cursor: Any, sql: str, *_rest: object) -> None:
+        if sql.startswith("DELETE"):
+            numbers.append(cursor.rowcount)
+
+    with listening(stores, "after_cursor_execute", note):
+        assert OldRows(stores.database).delete(DAY_MS) == len(gone)
+
+    assert numbers == [BATCH, BATCH, 1]
+    assert count(stores, table_places) == 1
+
+
+@contextmanager
+def listening(stores: Stores, to: str, listener: Callable[..., None]) -> Iterator[None]:
+    engine = stores.database._write_engine
+    event.listen(engine, to, listener)
+    yield
+    event.remove(engine, to, listener)

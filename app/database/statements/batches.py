@@ -1,0 +1,38 @@
+"""Deleting many rows in small transactions, between which others write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, Delete, delete, select
+
+from app.database.connections.database import Database
+
+BATCH = 1_000
+
+
+def delete_in_batches(database: Database, key: Column[Any], *conditions: ColumnElement[bool]) -> int:
+    """Delete the rows that meet some conditions, in the order of a key, and return how many they were.
+
+    They are looked for by reading, which keeps nobody from writing, and what was passed over is not read again.
+
+    Args:
+        database: where they are.
+        key: a column with an index that finds them; rows may have the same.
+        conditions: a row goes only if it still meets them then.
+    """
+    deleted = 0
+    keys = _keys(database, key, conditions)
+    while keys:
+        deleted += _delete(database, delete(key.table).where(key.in_(keys), *conditions))
+        keys = _keys(database, key, (*conditions, key > keys[-1]))
+    return deleted
+
+
+def _keys(database: Database, key: Column[Any], conditions: tuple[ColumnElement[bool], ...]) -> list[Any]:
+    query = select(key).where(*conditions).order_by(key).limit(BATCH)
+    return database.read(lambda connection: list(connection.scalars(query)))
+
+
+def _delete(database: Database, statement: Delete) -> int:
+    return database.write(lambda connection: int(connection.execute(statement).rowcount))

@@ -1,0 +1,76 @@
+"""What is done again and again, whatever there is: it reads what is due, and not all that waits or has been."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Connection, text
+
+from app.database.deletions.old_rows import OldRows
+from app.database.statements.batches import BATCH
+from tests.contract.database.stores import Stores
+from tests.contract.database.test_plans import asked_in
+
+FILL = """
+    INSERT INTO file_deletions (warehouse_id, kind, uuid, metadata_location, identifier, state, attempts,
+         not_before_ms, leased_until_ms, created_ms, pointer_id)
+        SELECT 1, 'purge', 'u' || n, 'l' || n, 'a.t' || n, 'queued', 0, 9000000000000 + n, 0, 0, n FROM numbers;
+    INSERT INTO table_places (pointer_id, place) SELECT n, 'p' || n FROM numbers;
+    INSERT INTO idempotency_keys (principal, key, request_hash, status, result, created_ms, expires_ms)
+        SELECT 'a', 'k' || n, 'h', 200, '', 0, n FROM numbers;
+    INSERT INTO scan_plans (id, pointer_id, state, created_ms, leased_until_ms, expires_ms)
+        SELECT 'p' || n, 1, 'completed', 0, 0, n FROM numbers;
+    INSERT INTO landing_queues (pointer_id, version, content, changed_ms) SELECT n, 1, '{}', n FROM numbers;
+    INSERT INTO pointer_history
+        (pointer_id, warehouse_id, namespace_key, name, kind, event, location, uuid, at_ms, author, request_id)
+        SELECT n % 2, 1, 'a', 't', 'table', 'committed', 'l' || n, 'u' || n, n, 'a', 'r' FROM numbers;
+    DROP TABLE numbers
+"""
+NUMBER = 2 * BATCH + 1
+# A whole table of the database; what is found once for a statement is not one.
+SCAN = re.compile(r"SCAN (?!CONSTANT|anon|\(subquery|warehouses|others)(\w+)|Seq Scan on (?!warehouses)(\w+)")
+
+
+@pytest.fixture
+def filled(stores: Stores) -> Stores:
+    def fill(connection: Connection) -> None:
+        connection.execute(text("CREATE TABLE numbers (n INTEGER)"))
+        connection.execute(text("INSERT INTO numbers VALUES (:n)"), [{"n": n + 1} for n in range(NUMBER)])
+        for statement in FILL.split(";"):
+            connection.execute(text(statement))
+
+    stores.database.write(fill)
+    return stores
+
+
+def scanned_in(stores: Stores, work: Callable[[], object]) -> set[str]:
+    """Return the tables that are read from end to end while something is done, as there is no other way."""
+    return {name for match in SCAN.finditer(plans_of(stores, work)) for name in match.groups() if name}
+
+
+def plans_of(stores: Stores, work: Callable[[], object]) -> str:
+    asked = asked_in(stores, work)
+
+    def explained(connection: Connection) -> list[str]:
+        if stores.database.dialect_name == "sqlite":
+            explain = "EXPLAIN QUERY PLAN"
+        else:
+            explain = "EXPLAIN"
+            # Small tables are read as a whole for being small.
+            connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        return [
+            row[-1] for sql, values in asked for row in connection.exec_driver_sql(f"{explain} {sql}", values)
+        ]
+
+    return "\n".join(stores.database.write(explained))
+
+
+def test_places_that_nobody_needs_are_found_by_one_walk_through_them(filled: Stores) -> None:
+    scanned = scanned_in(filled, lambda: OldRows(filled.database).delete(0))
+
+    assert scanned <= {"table_places", "foreign_places", "metadata_sweeps", "orphan_batches"}
+    # Postgres may read all that is queued once for all places; SQLite would do it for each.
+    if filled.database.dialect_name == "sqlite":
+        assert "ix_file_deletions_state" not in plans_of(filled, lambda: OldRows(filled.database).delete(0))
