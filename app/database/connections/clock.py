@@ -32,7 +32,10 @@ def steady_ns() -> int:
 
 
 class database_now_ms(FunctionElement[int]):  # noqa: N801 - an SQL function
-    """The time of the database when the statement runs, in epoch milliseconds."""
+    """The time of the database when the statement runs, in epoch milliseconds.
+
+    On Postgres it is asked in a subquery, once: a time that may differ from row to row finds no row through an index.
+    """
 
     type = BigInteger()
     inherit_cache = True
@@ -40,7 +43,7 @@ class database_now_ms(FunctionElement[int]):  # noqa: N801 - an SQL function
 
 @compiles(database_now_ms, "postgresql")
 def _on_postgres(_element: database_now_ms, _compiler: SQLCompiler, **_options: Any) -> str:
-    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+    return "(SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT))"
 
 
 @compiles(database_now_ms, "sqlite")

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import ColumnElement, bindparam, func, select, update
 
 from app.database.connections.clock import database_now_ms, is_held, read_now_ms
 from app.database.connections.database import Database
@@ -14,6 +14,7 @@ from app.database.pointers.foreign_files import are_deleted_now
 from app.database.pointers.left_files import BegunDeletion, begin_deletion, begun_deletions
 from app.database.pointers.pointer import Pointer
 from app.database.schema.rows import file_deletions as rows
+from app.database.schema.rows import warehouses
 from app.database.statements.driver_sql import rows_of
 from app.engine.model.ids import Location, SnapshotId, TableUuid
 
@@ -90,7 +91,7 @@ class FileDeletions:
         return read_now_ms(self._database)
 
     def lease(self, lease_ms: int, besides: Collection[int] = ()) -> Deletion | None:
-        """Return the oldest entry that is due and that no worker holds, and hold it for `lease_ms`.
+        """Return the oldest of the entries that are due first in their warehouses, and hold it for `lease_ms`.
 
         Times are the database's: the clocks of servers differ.
 
@@ -99,26 +100,31 @@ class FileDeletions:
             besides: the ids of warehouses whose entries are left alone.
         """
         now_ms = database_now_ms()
-        due = (
+        is_due = (
+            rows.c.state == "queued",
+            rows.c.not_before_ms <= now_ms,
+            ~is_held(rows.c.leased_until_ms, lease_ms),
+        )
+        # The first one of each warehouse: behind it there may be a million, also of a warehouse that is left alone.
+        first = (
             select(rows.c.id)
-            .where(
-                rows.c.state == "queued",
-                rows.c.not_before_ms <= now_ms,
-                ~is_held(rows.c.leased_until_ms, lease_ms),
-                rows.c.warehouse_id.not_in(besides),
-            )
-            .order_by(rows.c.id)
+            .where(rows.c.warehouse_id == warehouses.c.id, *is_due)
+            .order_by(rows.c.not_before_ms, rows.c.id)
             .limit(1)
+            .correlate(warehouses)
+            .scalar_subquery()
         )
+        firsts = select(first.label("id")).where(warehouses.c.id.not_in(besides)).subquery()
+        oldest = select(func.min(firsts.c.id))
         # Asking first keeps an idle worker from taking SQLite's only write lock again and again.
-        if self._database.read(lambda connection: connection.execute(due).one_or_none()) is None:
-            return None
-        statement = (
-            update(rows)
-            .where(rows.c.id == due.with_for_update(skip_locked=True).scalar_subquery())
-            .values(leased_until_ms=now_ms + lease_ms)
-            .returning(*_COLUMNS)
-        )
+        while (found := self._database.read(lambda connection: connection.scalars(oldest).one())) is not None:
+            leased = self._lease(now_ms + lease_ms, rows.c.id == found, *is_due)
+            if leased is not None:
+                return leased
+        return None
+
+    def _lease(self, until_ms: ColumnElement[int], *conditions: ColumnElement[bool]) -> Deletion | None:
+        statement = update(rows).where(*conditions).values(leased_until_ms=until_ms).returning(*_COLUMNS)
         row = self._database.write(lambda connection: connection.execute(statement).one_or_none())
         return None if row is None else Deletion(*row)
 

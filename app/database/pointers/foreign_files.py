@@ -97,7 +97,7 @@ def _at_work(pointer_id: int | None) -> Select[tuple[str, str, str]]:
         select(entries.c.kind, entries.c.identifier, table_places.c.place)
         .join_from(entries, table_places, table_places.c.pointer_id == entries.c.pointer_id)
         .where(
-            entries.c.state == "queued",
+            # What is finished is not leased. With the state, all that is queued would be read, and not what has begun.
             entries.c.begun_ms.is_not(None),
             entries.c.leased_until_ms > database_now_ms(),
             entries.c.pointer_id != (pointer_id or 0),

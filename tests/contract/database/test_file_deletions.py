@@ -15,7 +15,7 @@ from app.database.pointers.recoverable import PURGE_NOW
 from app.engine.model.ids import Location, TableUuid
 from app.errors import FilesBeingDeleted
 from tests.contract.database.races import run_together
-from tests.contract.database.stores import AUTHOR, Stores, name
+from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
 
 
 @pytest.fixture
@@ -85,7 +85,9 @@ def test_a_postponed_entry_comes_back_when_it_is_due(queued: Stores) -> None:
 
     queued.file_deletions.postpone(leased.id, LEASE_MS, "the store said slow down")
 
-    assert lease(queued).identifier == "a.t2"
+    other = lease(queued)
+    assert other.identifier == "a.t2"
+    queued.file_deletions.finish(other.id, "done")
     queued.move_queue(LEASE_MS)
     again = lease(queued)
     assert (again.id, leased.attempts, again.attempts) == (leased.id, 0, 1)
@@ -95,6 +97,22 @@ def test_leases_are_not_counted_as_failures(queued: Stores) -> None:
     for _ in range(3):
         assert lease(queued).attempts == 0
         queued.move_queue(LEASE_MS)
+
+
+def test_a_warehouse_with_very_many_entries_keeps_no_other_one_waiting(queued: Stores) -> None:
+    other = queued.warehouses.create("other", "file:///other", created_ms=NOW_MS)
+    elsewhere = replace(queued, warehouse=other)
+    elsewhere.add_namespace("a")
+    elsewhere.add("a.t")
+    elsewhere.pointers.drop(other.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
+    first = lease(queued)
+
+    found = queued.file_deletions.lease(LEASE_MS, besides=[first.warehouse_id])
+
+    assert found is not None
+    assert found.warehouse_id == other.id
+    assert queued.file_deletions.lease(LEASE_MS, besides=[first.warehouse_id, other.id]) is None
+    assert lease(queued).identifier == "a.t2"
 
 
 def test_workers_at_the_same_moment_lease_different_entries(queued: Stores) -> None:

@@ -74,3 +74,16 @@ def test_places_that_nobody_needs_are_found_by_one_walk_through_them(filled: Sto
     # Postgres may read all that is queued once for all places; SQLite would do it for each.
     if filled.database.dialect_name == "sqlite":
         assert "ix_file_deletions_state" not in plans_of(filled, lambda: OldRows(filled.database).delete(0))
+
+
+def test_what_is_deleted_next_and_just_now_is_found_among_what_is_due_and_has_begun(filled: Stores) -> None:
+    queue = filled.file_deletions
+
+    def ask() -> None:
+        assert queue.lease(60_000, besides=[5]) is None, "nothing is due"
+        assert not queue.are_at_work(None)
+
+    assert scanned_in(filled, ask) == set()
+    plans = plans_of(filled, ask)
+    assert "ix_file_deletions_state_warehouse_id_not_before_ms" in plans
+    assert "ix_file_deletions_begun" in plans

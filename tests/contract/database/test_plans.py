@@ -127,7 +127,7 @@ def test_what_is_asked_of_the_past_and_of_what_was_dropped_is_found_through_an_i
     assert [each for each in plans if re.search(r"\bSCAN\b(?! CONSTANT| anon_1)|Seq Scan", each[1])] == []
 
 
-def asked_in(stores: Stores, work: Callable[[], None]) -> list[tuple[str, Any]]:
+def asked_in(stores: Stores, work: Callable[[], object]) -> list[tuple[str, Any]]:
     """Return the statements that are sent while something is done, with their parameters."""
     asked: list[tuple[str, Any]] = []
 
