@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Connection, bindparam, delete, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
 from app.database.schema.rows import landing_queues as rows
 from app.database.schema.rows import pointers
+from app.database.statements.batches import delete_in_batches
 from app.database.statements.inserts import OnEachDatabase
 
 
@@ -111,8 +112,4 @@ class LandingQueues:
     def delete_old(self, age_ms: int) -> int:
         """Delete the queues in which nothing has happened for so long, and return how many."""
         is_old = rows.c.changed_ms < database_now_ms() - age_ms
-        old = select(rows.c.pointer_id).where(is_old).limit(1)
-        if self._database.read(lambda connection: connection.execute(old).one_or_none()) is None:
-            return 0
-        statement = delete(rows).where(is_old)
-        return self._database.write(lambda connection: int(connection.execute(statement).rowcount))
+        return delete_in_batches(self._database, rows.c.changed_ms, is_old)

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Row, delete, func, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from app.database.connections.clock import database_now_ms, is_held
 from app.database.connections.database import Database
 from app.database.schema.rows import maintenance_jobs as rows
+from app.database.statements.batches import delete_in_batches
 from app.database.statements.inserts import OnEachDatabase
 from app.engine.model.jobs import LONGEST_LEASE_MS, JobState
 
-BATCH = 1_000
 # The index of running jobs lets a table have one of them.
 _START = OnEachDatabase(rows, lambda insert: insert.on_conflict_do_nothing().returning(rows))
 
@@ -131,18 +131,8 @@ class MaintenanceJobs:
 
     def delete(self, older_than_ms: int) -> int:
         """Delete the rows of jobs that ended earlier, and return how many they were."""
-        deleted = 0
-        old = (
-            select(rows.c.sequence)
-            .where(rows.c.began_ms < database_now_ms() - older_than_ms, rows.c.state != JobState.RUNNING)
-            .limit(BATCH)
-        )
-        while ids := self._database.read(lambda connection: list(connection.scalars(old))):
-            deleted += self._execute(delete(rows).where(rows.c.sequence.in_(ids)))
-        return deleted
-
-    def _execute(self, statement: Delete) -> int:
-        return self._database.write(lambda connection: int(connection.execute(statement).rowcount))
+        is_old = rows.c.began_ms < database_now_ms() - older_than_ms, rows.c.state != JobState.RUNNING
+        return delete_in_batches(self._database, rows.c.began_ms, *is_old)
 
     def _change(self, job_id: str, **values: Any) -> bool:
         statement = update(rows).where(rows.c.id == job_id, rows.c.state == JobState.RUNNING).values(values)

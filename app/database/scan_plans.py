@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, delete, insert, select, update
+from sqlalchemy import ColumnElement, insert, select, update
 
 from app.database.connections.database import Database
 from app.database.schema.rows import scan_plans as rows
+from app.database.statements.batches import delete_in_batches
 
 State = Literal["submitted", "completed", "failed", "cancelled"]
 
@@ -64,11 +65,7 @@ class ScanPlans:
 
     def delete_expired(self, now_ms: int) -> int:
         """Delete plans whose time is over, and return how many."""
-        old = select(rows.c.id).where(rows.c.expires_ms <= now_ms).limit(1)
-        if self._database.read(lambda connection: connection.execute(old).one_or_none()) is None:
-            return 0
-        statement = delete(rows).where(rows.c.expires_ms <= now_ms)
-        return self._database.write(lambda connection: int(connection.execute(statement).rowcount))
+        return delete_in_batches(self._database, rows.c.expires_ms, rows.c.expires_ms <= now_ms)
 
     def _update(self, plan_id: str, *conditions: ColumnElement[bool], **values: Any) -> bool:
         is_submitted = rows.c.id == plan_id, rows.c.state == "submitted"

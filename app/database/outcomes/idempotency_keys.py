@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Connection, bindparam, delete, select, tuple_, update
+from sqlalchemy import BigInteger, Connection, bindparam, select, tuple_, update
 
 from app.database.connections.database import Database
 from app.database.connections.shared_lookups import SharedLookups
 from app.database.schema.rows import idempotency_keys as rows
+from app.database.statements.batches import delete_in_batches
 from app.database.statements.driver_sql import rows_of
 from app.database.statements.inserts import OnEachDatabase
 from app.errors import IdempotencyKeyTaken
@@ -119,8 +120,7 @@ class IdempotencyKeys:
 
     def delete_expired(self, now_ms: int) -> int:
         """Delete the keys whose time is over, and return how many they were."""
-        statement = delete(rows).where(rows.c.expires_ms <= now_ms)
-        return self._database.write(lambda connection: connection.execute(statement).rowcount)
+        return delete_in_batches(self._database, rows.c.expires_ms, rows.c.expires_ms <= now_ms)
 
 
 def insert_claim(

@@ -11,14 +11,11 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Delete,
     Row,
     Select,
     Text,
-    and_,
     bindparam,
     case,
-    delete,
     literal_column,
     or_,
     select,
@@ -31,6 +28,7 @@ from app.database.connections.database import Database
 from app.database.connections.driver_calls import run_on_sqlite
 from app.database.outcomes.receipt import CommitReceipt, Outcome, ReceiptHead, facts_from, id_of_time
 from app.database.schema.rows import receipts as rows
+from app.database.statements.batches import delete_in_batches
 from app.database.statements.driver_sql import sqlite_sql
 from app.database.statements.inserts import OnEachDatabase, insert_into
 from app.errors import DatabaseUnavailable
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
 
 MOST_FOUND = 100
 """How many receipts one look-up returns; a client may give many requests one id."""
-BATCH = 1_000
 LONGEST_WAIT_S, PAUSE_S = 5.0, 0.01
 
 _VALUES = {
@@ -210,21 +207,12 @@ class Receipts:
 
     def delete(self, before_ms: int) -> int:
         """Delete the receipts of requests that began earlier, and return how many they were."""
-        return self._delete(rows.c.commit_id < id_of_time(before_ms))
+        return delete_in_batches(self._database, rows.c.commit_id, rows.c.commit_id < id_of_time(before_ms))
 
     def delete_what_did_not_land(self, before_ms: int) -> int:
         """Do the same, but keep what has landed."""
-        return self._delete(and_(rows.c.outcome != "landed", rows.c.commit_id < id_of_time(before_ms)))
-
-    def _delete(self, condition: ColumnElement[bool]) -> int:
-        deleted = 0
-        some = select(rows.c.commit_id).where(condition).order_by(rows.c.commit_id).limit(BATCH)
-        while ids := self._database.read(lambda connection: list(connection.scalars(some))):
-            deleted += self._execute(delete(rows).where(rows.c.commit_id.in_(ids)))
-        return deleted
-
-    def _execute(self, statement: Delete) -> int:
-        return self._database.write(lambda connection: int(connection.execute(statement).rowcount))
+        is_old = rows.c.outcome != "landed", rows.c.commit_id < id_of_time(before_ms)
+        return delete_in_batches(self._database, rows.c.commit_id, *is_old)
 
 
 def _receipt(row: Row[Any]) -> CommitReceipt:

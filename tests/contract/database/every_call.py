@@ -93,7 +93,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "update warehouse": lambda stores: stores.warehouses.update("main", lambda there: there),
     "drop warehouse": lambda stores: stores.warehouses.drop("spare"),
     "record": lambda stores: stores.idempotency_keys.record(claim("new"), 404, ""),
-    "delete_expired": lambda stores: stores.idempotency_keys.delete_expired(NOW_MS),
+    "delete_expired": lambda stores: stores.idempotency_keys.delete_expired(NOW_MS * 2),
     "lease": lambda stores: stores.file_deletions.lease(1000),
     "begin": lambda stores: stores.file_deletions.begin(NEVER_LEASED, None),
     "finish": lambda stores: stores.file_deletions.finish(1, "done"),
@@ -132,6 +132,7 @@ def fill(stores: Stores) -> None:
     stores.add("a.expired")
     stores.expire("a.expired")
     stores.submit("there")
+    stores.idempotency_keys.record(claim("old"), 404, "")
     stores.warehouses.create("spare", "file:///spare", created_ms=NOW_MS)
 
 

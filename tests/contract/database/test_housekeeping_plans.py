@@ -9,6 +9,9 @@ import pytest
 from sqlalchemy import Connection, text
 
 from app.database.deletions.old_rows import OldRows
+from app.database.landing_queues import LandingQueues
+from app.database.maintenance_jobs import MaintenanceJobs
+from app.database.outcomes.receipts import Receipts
 from app.database.statements.batches import BATCH
 from tests.contract.database.stores import Stores
 from tests.contract.database.test_plans import asked_in
@@ -74,6 +77,33 @@ def test_places_that_nobody_needs_are_found_by_one_walk_through_them(filled: Sto
     # Postgres may read all that is queued once for all places; SQLite would do it for each.
     if filled.database.dialect_name == "sqlite":
         assert "ix_file_deletions_state" not in plans_of(filled, lambda: OldRows(filled.database).delete(0))
+
+
+def test_what_is_over_is_found_by_its_time(filled: Stores) -> None:
+    database = filled.database
+
+    def clean() -> None:
+        filled.idempotency_keys.delete_expired(0)
+        filled.scan_plans.delete_expired(0)
+        LandingQueues(database).delete_old(9_000_000_000_000)
+        MaintenanceJobs(database).delete(9_000_000_000_000)
+        Receipts(database).delete(1)
+        Receipts(database).delete_what_did_not_land(1)
+
+    assert scanned_in(filled, clean) == set()
+
+
+def test_what_is_over_goes_in_small_transactions(filled: Stores) -> None:
+    cleanings: list[Callable[[], int]] = [
+        lambda: filled.idempotency_keys.delete_expired(NUMBER),
+        lambda: filled.scan_plans.delete_expired(NUMBER),
+        lambda: LandingQueues(filled.database).delete_old(0),
+    ]
+
+    for clean in cleanings:
+        asked = asked_in(filled, clean)
+        assert sum(sql.startswith("DELETE") for sql, _ in asked) == 3
+        assert clean() == 0
 
 
 def test_what_is_deleted_next_and_just_now_is_found_among_what_is_due_and_has_begun(filled: Stores) -> None:
