@@ -16,6 +16,8 @@ from app.engine.model.ids import Location, TableUuid
 
 INTERVAL_MS = 24 * 3_600_000
 """How long each table is left alone after a search."""
+STRETCH = 10_000
+"""So many pointers are looked through for one that is due, and the next ones at the next turn."""
 
 _TAKE = OnEachDatabase(
     rows,
@@ -45,21 +47,42 @@ class MetadataSweeps:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._after = 0
+        """The last pointer that was looked at; 0 before the first one."""
 
     def now_ms(self) -> int:
         """Return the time of the database."""
         return read_now_ms(self._database)
 
     def take(self, age_ms: int) -> int | None:
-        """Take the turn of a table that has changed since its last one; None if none is due.
+        """Take the turn of a table that has changed since its last one; None if none of the next few is due.
+
+        All are looked at in the end, one stretch after the other.
 
         Args:
             age_ms: how old files must be to be found: what was too young last time is looked for again.
         """
+        found = self._find_due(age_ms)
+        if found is None and not self._after:
+            found = self._find_due(age_ms)
+        if found is None:
+            return None
+        statement = _TAKE[self._database.dialect_name]
+        values = {"pointer_id": found, "swept_ms": self.now_ms()}
+        return self._database.write(lambda connection: connection.scalars(statement, values).one_or_none())
+
+    def _find_due(self, age_ms: int) -> int | None:
+        """Look through the next stretch; after the last one comes the first."""
+        stretch = select(pointers.c.id).where(pointers.c.id > self._after).order_by(pointers.c.id)
+        ids = stretch.limit(STRETCH).subquery()
+        ends = select(func.max(ids.c.id), func.count())
+        last, number = self._database.read(lambda connection: connection.execute(ends).one())
         due = (
             select(pointers.c.id)
             .outerjoin(rows, rows.c.pointer_id == pointers.c.id)
             .where(
+                pointers.c.id > self._after,
+                pointers.c.id <= (last or 0),
                 pointers.c.kind == PointerKind.TABLE,
                 pointers.c.created_ms <= database_now_ms() - age_ms,
                 or_(
@@ -69,14 +92,12 @@ class MetadataSweeps:
                     & (pointers.c.updated_ms > rows.c.swept_ms - 2 * (age_ms + INTERVAL_MS)),
                 ),
             )
+            .order_by(pointers.c.id)
             .limit(1)
         )
         found = self._database.read(lambda connection: connection.scalars(due).one_or_none())
-        if found is None:
-            return None
-        statement = _TAKE[self._database.dialect_name]
-        values = {"pointer_id": found, "swept_ms": self.now_ms()}
-        return self._database.write(lambda connection: connection.scalars(statement, values).one_or_none())
+        self._after = found or (last if number == STRETCH else 0)
+        return found
 
     def known_files(self, pointer_id: int, uuid: TableUuid) -> KnownFiles | None:
         """Return the files that the pointers of a table have named; None if nothing is known.

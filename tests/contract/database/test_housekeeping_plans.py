@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Connection, text
 
+from app.database.deletions import metadata_sweeps
+from app.database.deletions.metadata_sweeps import MetadataSweeps
 from app.database.deletions.old_rows import OldRows
 from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
@@ -117,3 +119,18 @@ def test_what_is_deleted_next_and_just_now_is_found_among_what_is_due_and_has_be
     plans = plans_of(filled, ask)
     assert "ix_file_deletions_state_warehouse_id_not_before_ms" in plans
     assert "ix_file_deletions_begun" in plans
+
+
+def test_turns_of_tables_are_found_stretch_by_stretch(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_sweeps, "STRETCH", 2)
+    stores.add_namespace("a")
+    ids = [stores.add(f"a.t{number}").id for number in range(5)]
+    sweeps = MetadataSweeps(stores.database)
+    assert [sweeps.take(0) for _ in ids] == ids
+    assert [sweeps.take(0) for _ in range(3)] == [None] * 3
+
+    new = stores.add("a.new").id
+
+    assert new in [sweeps.take(0) for _ in range(4)]
