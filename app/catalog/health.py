@@ -62,7 +62,7 @@ def readiness(
     """
 
     def check_database() -> None:
-        server.warehouses.list()
+        server.warehouses.list_page(0, 1)
         check_writes()
 
     checks: dict[str, Callable[[], object]] = {

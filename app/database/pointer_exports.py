@@ -7,7 +7,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, func, or_, select, update
 
 from app.database.connections.clock import database_now_ms, read_now_ms
 from app.database.connections.database import Database
@@ -36,6 +36,12 @@ def _rows_of(query: Select[tuple[int, str | None]], connection: Connection) -> l
     return list(connection.execute(query).all())
 
 
+def _is_due(interval_ms: int) -> ColumnElement[bool]:
+    now = database_now_ms()
+    # A turn that lies further ahead than an interval was set when the interval was longer.
+    return or_(rows.c.due_ms <= now, rows.c.due_ms > now + max(interval_ms, LEASE_MS))
+
+
 _INSERT = OnEachDatabase(rows, lambda insert: insert.on_conflict_do_nothing())
 
 
@@ -45,12 +51,14 @@ class PointerExports:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def waiting(self, interval_ms: int) -> frozenset[int]:
+        """Return the ids of the warehouses whose turn is not due yet."""
+        query = select(rows.c.warehouse_id).where(~_is_due(interval_ms))
+        return self._database.read(lambda connection: frozenset(connection.scalars(query)))
+
     def take_turn(self, warehouse_id: int, interval_ms: int) -> bool:
         """Take a warehouse's turn if it is due; the first one comes after one interval."""
-        of_warehouse = rows.c.warehouse_id == warehouse_id
-        now = database_now_ms()
-        # A turn that lies further ahead than an interval was set when the interval was longer.
-        is_due = or_(rows.c.due_ms <= now, rows.c.due_ms > now + max(interval_ms, LEASE_MS))
+        of_warehouse, is_due = rows.c.warehouse_id == warehouse_id, _is_due(interval_ms)
         query = select(is_due).where(of_warehouse)
         due = self._database.read(lambda connection: connection.scalars(query).one_or_none())
         if due is None:
@@ -59,7 +67,7 @@ class PointerExports:
             self._database.write(lambda connection: connection.execute(insert, values))
         if not due:
             return False
-        take = update(rows).where(of_warehouse, is_due).values(due_ms=now + LEASE_MS)
+        take = update(rows).where(of_warehouse, is_due).values(due_ms=database_now_ms() + LEASE_MS)
         return self._database.write(lambda connection: connection.execute(take).rowcount == 1)
 
     def end_turn(self, warehouse_id: int, interval_ms: int) -> None:
@@ -108,7 +116,10 @@ class PointerExports:
     def unregistered_uuids(self, warehouse_id: int) -> list[TableUuid]:
         """Return the uuids of what was unregistered, as far as the history goes back."""
         query = select(history.c.uuid).where(
-            history.c.warehouse_id == warehouse_id, history.c.event == "unregistered", history.c.uuid != ""
+            history.c.warehouse_id == warehouse_id,
+            history.c.location.is_(None),  # as of all last events: there is an index of them
+            history.c.event == "unregistered",
+            history.c.uuid != "",
         )
         found = self._database.read(lambda connection: connection.scalars(query.distinct()).all())
         return sorted(map(TableUuid, found))

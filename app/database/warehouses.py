@@ -176,6 +176,12 @@ class Warehouses:
         found = self._database.read(lambda connection: connection.execute(query).all())
         return [_warehouse(row) for row in found]
 
+    def list_page(self, after_id: int, limit: int) -> Sequence[Warehouse]:
+        """Return up to `limit` warehouses with ids above `after_id`, in their order."""
+        query = select(*_COLUMNS).where(rows.c.id > after_id).order_by(rows.c.id).limit(limit)
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return [_warehouse(row) for row in found]
+
 
 def _note(connection: Connection, author: Author | None, name: str, event: str) -> None:
     if author is not None:

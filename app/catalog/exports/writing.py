@@ -48,6 +48,7 @@ from app.fileio.storage_settings import holds_secret
 log = logging.getLogger(__name__)
 
 _PAGE = 1_000
+_WAREHOUSES_AT_ONCE: Final = 10
 _ATTEMPTS: Final = 5
 _IN_PROCESS = "memory"
 """The files of a process end with it, as its database does or not: nothing is saved there."""
@@ -68,8 +69,9 @@ def export_what_is_due(server: Server) -> None:
     interval_ms = server.rules.pointer_export_ms
     if not interval_ms:
         return
+    waiting = server.pointer_exports.waiting(interval_ms)
     for warehouse in filter(_has_exports, server.warehouses.list()):
-        if not server.pointer_exports.take_turn(warehouse.id, interval_ms):
+        if warehouse.id in waiting or not server.pointer_exports.take_turn(warehouse.id, interval_ms):
             continue
         try:
             export_pointers(server, warehouse)
@@ -244,15 +246,21 @@ def _others(server: Server, warehouse: Warehouse) -> list[ExportedWarehouse]:
 
     In one place, and not in the folders of all: who may read one warehouse does not have to know of the others.
     """
-    found = server.warehouses.list()
-    first = min(filter(_has_exports, found), key=lambda item: item.id, default=None)
+    first = next(filter(_has_exports, _oldest_first(server)), None)
     if first is None or first.id != warehouse.id:
         return []
     return [
         ExportedWarehouse(item.name, item.root_location, item.layout, _settings_of(item))
-        for item in found
+        for item in server.warehouses.list()
         if item.id != warehouse.id and scheme_of(item.root_location) != _IN_PROCESS
     ]
+
+
+def _oldest_first(server: Server) -> Iterator[Warehouse]:
+    after = 0
+    while page := server.warehouses.list_page(after, _WAREHOUSES_AT_ONCE):
+        yield from page
+        after = page[-1].id
 
 
 def _settings_of(warehouse: Warehouse) -> ExportedSettings:

@@ -44,6 +44,16 @@ def test_a_turn_that_was_set_by_a_longer_interval_does_not_wait_for_it(stores: S
     assert exports.take_turn(stores.id, HOUR_MS)
 
 
+def test_warehouses_whose_turn_is_not_due_are_known_at_once(stores: Stores) -> None:
+    exports = PointerExports(stores.database)
+    assert exports.waiting(HOUR_MS) == frozenset(), "its first turn is not noted yet"
+
+    exports.take_turn(stores.id, HOUR_MS)
+
+    assert exports.waiting(HOUR_MS) == {stores.id}
+    assert due(stores).waiting(HOUR_MS) == frozenset()
+
+
 def test_of_many_servers_one_takes_the_turn(stores: Stores) -> None:
     exports = due(stores)
 
