@@ -200,10 +200,17 @@ class Past:
     ) -> list[PointerEvent]:
         """Return up to `limit` events until a time with a sequence below `before`, newest first."""
         rows = pointer_history
-        later = select(func.min(rows.c.sequence)).where(rows.c.pointer_id == pointer_id, rows.c.at_ms > at_ms)
+        # Times of one pointer never fall: the first later event has the smallest sequence. Asked for that, Postgres may
+        # walk through the events of all tables.
+        later = (
+            select(rows.c.sequence)
+            .where(rows.c.pointer_id == pointer_id, rows.c.at_ms > at_ms)
+            .order_by(rows.c.at_ms, rows.c.sequence)
+            .limit(1)
+        )
 
         def history(connection: Connection) -> list[PointerEvent]:
-            end = min(connection.scalars(later).one() or ALL_ROWS, before or ALL_ROWS)
+            end = min(connection.scalars(later).one_or_none() or ALL_ROWS, before or ALL_ROWS)
             return select_events(connection, pointer_id, end, limit)
 
         return self._database.read(history)

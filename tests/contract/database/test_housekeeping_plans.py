@@ -11,9 +11,12 @@ from sqlalchemy import Connection, text
 from app.database.deletions import metadata_sweeps
 from app.database.deletions.metadata_sweeps import MetadataSweeps
 from app.database.deletions.old_rows import OldRows
+from app.database.dropped import DroppedThings
 from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.outcomes.receipts import Receipts
+from app.database.past import Past
+from app.database.pointer_exports import PointerExports
 from app.database.statements.batches import BATCH
 from tests.contract.database.stores import Stores
 from tests.contract.database.test_plans import asked_in
@@ -119,6 +122,17 @@ def test_what_is_deleted_next_and_just_now_is_found_among_what_is_due_and_has_be
     plans = plans_of(filled, ask)
     assert "ix_file_deletions_state_warehouse_id_not_before_ms" in plans
     assert "ix_file_deletions_begun" in plans
+
+
+def test_what_is_listed_of_one_warehouse_is_found_through_an_index(filled: Stores) -> None:
+    def ask() -> None:
+        DroppedThings(filled.database).list(filled.id, 0, limit=10)
+        PointerExports(filled.database).unregistered_uuids(filled.id)
+        PointerExports(filled.database).dropped_uuids(filled.id)
+        Past(filled.database).history(1, 500, limit=10)
+
+    assert scanned_in(filled, ask) == set()
+    assert "TEMP B-TREE FOR ORDER" not in plans_of(filled, ask)
 
 
 def test_turns_of_tables_are_found_stretch_by_stretch(
