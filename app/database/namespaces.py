@@ -199,6 +199,10 @@ class Namespaces:
             if there is None:
                 raise NoSuchNamespace(namespace)
             check(json.loads(there.properties))
+            # Before the constraint sees it: SQLite counts all that is in the namespace, while nobody else can write.
+            contents = connection.execute(_CONTENTS, parameters).one()
+            if any(contents):
+                raise NamespaceNotEmpty(namespace, _in_words(contents))
             row = connection.execute(_DELETE, parameters).one()
             emptied_ms = max(author.at_ms, empty_since(connection, warehouse_id, namespace))
             at_ms = end_version(connection, warehouse_id, namespace, emptied_ms)
@@ -212,7 +216,7 @@ class Namespaces:
             self._database.write(drop)
         except ConstraintBroken as error:
             contents = self._database.read(lambda connection: connection.execute(_CONTENTS, parameters).one())
-            raise NamespaceNotEmpty(namespace, _in_words(dict(zip(_KINDS, contents, strict=True)))) from error
+            raise NamespaceNotEmpty(namespace, _in_words(contents)) from error
 
     def update_properties(
         self,
@@ -319,7 +323,7 @@ def _find_or_insert(
         # Between the two statements another transaction created it, and perhaps dropped it again.
 
 
-def _in_words(contents: Mapping[str, bool]) -> str:
-    found = [kind for kind, is_there in contents.items() if is_there]
+def _in_words(contents: Iterable[bool]) -> str:
+    found = [kind for kind, is_there in zip(_KINDS, contents, strict=True) if is_there]
     # What prevented the drop may be gone by now.
     return " and ".join(found) or "what was dropped only just now"
