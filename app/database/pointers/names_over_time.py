@@ -64,7 +64,10 @@ _BEGIN = (
         ["pointer_id", "warehouse_id", "namespace_key", "kind", "name", "from_ms"],
         _NAMED.where(
             pointers.c.id == bindparam("of_pointer", type_=BigInteger),
-            ~_had_later(namespaces.c.warehouse_id, namespaces.c.key, pointers.c.name, pointers.c.updated_ms),
+            # Of NOT EXISTS Postgres makes a join, for which it reads all names that were ever in the namespace.
+            _had_later(
+                namespaces.c.warehouse_id, namespaces.c.key, pointers.c.name, pointers.c.updated_ms
+            ).is_not(True),
         ),
     )
     .execution_options(preserve_rowcount=True)

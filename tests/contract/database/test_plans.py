@@ -23,7 +23,7 @@ from app.database.pointers.pointer import PointerKind
 from app.database.statements.pages import PageOfNames
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
-from tests.contract.database.stores import Stores
+from tests.contract.database.stores import AUTHOR, Stores
 
 ROWS = 2000
 FILL = """
@@ -125,6 +125,20 @@ def test_what_is_asked_of_the_past_and_of_what_was_dropped_is_found_through_an_i
 
     assert len(plans) > 10
     assert [each for each in plans if re.search(r"\bSCAN\b(?! CONSTANT| anon_1)|Seq Scan", each[1])] == []
+
+
+def test_a_name_is_given_without_a_look_at_all_names_of_its_namespace(filled: Stores) -> None:
+    n1 = Namespace(("n1",))
+    source, destination = TableIdentifier(n1, "t01"), TableIdentifier(n1, "renamed")
+
+    asked = asked_in(
+        filled, lambda: filled.pointers.rename(1, PointerKind.TABLE, source, destination, AUTHOR)
+    )
+
+    plans = [plan_of(sql, parameters, filled) for sql, parameters in asked if "earlier" in sql]
+    # SQLite's own driver is asked without SQLAlchemy, and it does not make joins of such questions.
+    assert len(plans) == (filled.database.dialect_name == "postgresql")
+    assert "Anti Join" not in "".join(plans)
 
 
 def asked_in(stores: Stores, work: Callable[[], object]) -> list[tuple[str, Any]]:
