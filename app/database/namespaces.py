@@ -199,7 +199,7 @@ class Namespaces:
             if there is None:
                 raise NoSuchNamespace(namespace)
             check(json.loads(there.properties))
-            # Before the constraint sees it: SQLite counts all that is in the namespace, while nobody else can write.
+            # The constraint would see it, too, but SQLite counts all that is there, and all other writers wait.
             contents = connection.execute(_CONTENTS, parameters).one()
             if any(contents):
                 raise NamespaceNotEmpty(namespace, _in_words(contents))

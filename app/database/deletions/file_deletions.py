@@ -91,7 +91,9 @@ class FileDeletions:
         return read_now_ms(self._database)
 
     def lease(self, lease_ms: int, besides: Collection[int] = ()) -> Deletion | None:
-        """Return the oldest of the entries that are due first in their warehouses, and hold it for `lease_ms`.
+        """Hold an entry that is due for `lease_ms`, and return it.
+
+        Of those that are due first in their warehouses it is the oldest one.
 
         Times are the database's: the clocks of servers differ.
 

@@ -55,9 +55,9 @@ class MetadataSweeps:
         return read_now_ms(self._database)
 
     def take(self, age_ms: int) -> int | None:
-        """Take the turn of a table that has changed since its last one; None if none of the next few is due.
+        """Take the turn of a table that has changed since its last one.
 
-        All are looked at in the end, one stretch after the other.
+        None if none of the next few is due: all are looked at in the end, one stretch after the other.
 
         Args:
             age_ms: how old files must be to be found: what was too young last time is looked for again.

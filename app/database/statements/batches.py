@@ -12,9 +12,9 @@ BATCH = 1_000
 
 
 def delete_in_batches(database: Database, key: Column[Any], *conditions: ColumnElement[bool]) -> int:
-    """Delete the rows that meet some conditions, in the order of a key, and return how many they were.
+    """Delete rows that meet some conditions, and return how many they were.
 
-    They are looked for by reading, which keeps nobody from writing, and what was passed over is not read again.
+    They are found by reading, beside which others write, in the order of a key: what stays is not read twice.
 
     Args:
         database: where they are.
