@@ -85,9 +85,11 @@ def test_a_postponed_entry_comes_back_when_it_is_due(queued: Stores) -> None:
 
     queued.file_deletions.postpone(leased.id, LEASE_MS, "the store said slow down")
 
-    other = lease(queued)
-    assert other.identifier == "a.t2"
-    queued.file_deletions.finish(other.id, "done")
+    for behind in ("a.t2", "a.t3"):
+        other = lease(queued)
+        assert other.identifier == behind
+        queued.file_deletions.finish(other.id, "done")
+    assert queued.file_deletions.lease(LEASE_MS) is None
     queued.move_queue(LEASE_MS)
     again = lease(queued)
     assert (again.id, leased.attempts, again.attempts) == (leased.id, 0, 1)
