@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from app.engine.expressions.binding import bind
 from app.engine.expressions.comparisons import value_test
 from app.engine.expressions.evaluation import compiled
 from app.engine.expressions.expressions import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
     BoundExpression,
     BoundPredicate,
     Expression,
     Literal,
     NamedReference,
-    Not,
     Operation,
-    Or,
-    P,
     Predicate,
-    Tree,
     Value,
     rewrite_not,
 )
@@ -37,20 +30,6 @@ from app.engine.model.schema import Schema
 def predicate(operation: Operation, column: str, *values: Value) -> Predicate:
     """Return a predicate on a column."""
     return Predicate(operation, NamedReference(column), tuple(Literal(value) for value in values))
-
-
-def predicates_of(expression: Tree[P]) -> Iterator[P]:
-    """Yield every predicate of a filter, from left to right."""
-    match expression:
-        case AlwaysTrue() | AlwaysFalse():
-            return
-        case And() | Or():
-            for part in expression.parts:
-                yield from predicates_of(part)
-        case Not():
-            yield from predicates_of(expression.part)
-        case _:
-            yield expression
 
 
 def row_test(expression: BoundExpression) -> Callable[[Sequence[Any]], bool]:

@@ -11,7 +11,7 @@ _LINE_END = b"\r\n"
 
 
 class CutWire:
-    """Carries requests to a port of this machine, and cuts as many answers as it is told to."""
+    """Carries requests to a port of this machine, and cuts as many answers as a test asks for."""
 
     def __init__(self, port: int) -> None:
         self.sound_before = 0

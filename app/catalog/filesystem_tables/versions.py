@@ -185,9 +185,8 @@ class TableFolder:
                 return False
             if has_base():
                 return True
-            later = self._later(
-                created.number
-            )  # It may have come just now, and what we built on was deleted.
+            # It may have come just now, and what we built on was deleted.
+            later = self._later(created.number)
             if later is None:
                 return False
         moments = log_of(later)

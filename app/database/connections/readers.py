@@ -59,7 +59,7 @@ class Readers:
         return self._use(lambda reader: work(reader.connection))
 
     def renew(self) -> None:
-        """Use none of the connections any more that are open now.
+        """Give up all connections that are open now.
 
         Those in use end what they are at.
         """

@@ -275,20 +275,15 @@ def replace_predicates(expression: Tree[P], replaced: Callable[[P], Tree[Q]]) ->
             return replaced(expression)
 
 
-def names_in(expression: Expression) -> Iterator[str]:
-    """Yield the names of the columns that a filter is about."""
+def predicates_of(expression: Tree[P]) -> Iterator[P]:
+    """Yield every predicate of a filter, from left to right."""
     match expression:
         case AlwaysTrue() | AlwaysFalse():
             return
         case And() | Or():
             for part in expression.parts:
-                yield from names_in(part)
+                yield from predicates_of(part)
         case Not():
-            yield from names_in(expression.part)
-        case Predicate():
-            term = expression.term
-            reference = term.reference if isinstance(term, TransformTerm) else term
-            if isinstance(reference, NamedReference):
-                yield reference.name
-        case never:
-            assert_never(never)
+            yield from predicates_of(expression.part)
+        case _:
+            yield expression

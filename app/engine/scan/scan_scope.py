@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from app.engine.expressions.expressions import ALWAYS_TRUE, Expression, names_in
+from app.engine.expressions.expressions import (
+    ALWAYS_TRUE,
+    Expression,
+    NamedReference,
+    TransformTerm,
+    predicates_of,
+)
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.schema import Schema
@@ -118,7 +124,7 @@ def _check_names_are_plain(metadata: TableMetadata, request: ScanRequest, snapsh
     heads = {ref.snapshot_id for ref in metadata.snapshot_refs.values() if ref.is_branch}
     if then.schema_id == now.schema_id or snapshot.snapshot_id not in heads:
         return
-    for name in names_in(request.filter):
+    for name in _names_in(request.filter):
         was = _column_ids([name], then, "filter", case_sensitive=request.case_sensitive)
         with suppress(InvalidRequest):
             if was != _column_ids([name], now, "filter", case_sensitive=request.case_sensitive):
@@ -127,6 +133,14 @@ def _check_names_are_plain(metadata: TableMetadata, request: ScanRequest, snapsh
                     f"{snapshot.snapshot_id} and another one in the table's, and both could be meant: plan "
                     "without use-snapshot-schema, or in the client"
                 )
+
+
+def _names_in(expression: Expression) -> Iterator[str]:
+    for predicate in predicates_of(expression):
+        term = predicate.term
+        reference = term.reference if isinstance(term, TransformTerm) else term
+        if isinstance(reference, NamedReference):
+            yield reference.name
 
 
 def appends_in(metadata: TableMetadata, scope: ScanScope) -> Sequence[Snapshot]:

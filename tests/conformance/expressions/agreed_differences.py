@@ -12,12 +12,18 @@ import struct
 from typing import Any
 from uuid import UUID
 
-from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation, TransformTerm
+from app.engine.expressions.expressions import (
+    BoundPredicate,
+    BoundTransform,
+    Operation,
+    TransformTerm,
+    predicates_of,
+)
 from app.engine.expressions.transform_values import lowest_unwrapped
 from app.engine.model.data_types.transforms import Transform, parse_transform
 from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.files.manifests import DataFile, ManifestFile
-from tests.builders.filters import predicates_of, transform_value
+from tests.builders.filters import transform_value
 from tests.conformance.expressions.columns import Question, asks_transformed
 from tests.conformance.expressions.reference import Refused
 

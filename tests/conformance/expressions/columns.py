@@ -9,12 +9,17 @@ from hypothesis import strategies as st
 
 from app.engine.expressions.binding import bind
 from app.engine.expressions.expression_json import parse_expression, to_json
-from app.engine.expressions.expressions import BoundExpression, BoundPredicate, BoundTransform, Expression
+from app.engine.expressions.expressions import (
+    BoundExpression,
+    BoundPredicate,
+    BoundTransform,
+    Expression,
+    predicates_of,
+)
 from app.engine.model.data_types.json_values import to_json_value
 from app.engine.model.data_types.types import NestedField, PrimitiveType, StructType, Type
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from tests.builders.filters import predicates_of
 from tests.conformance.expressions.reference import Json, Reference, ReferenceTable
 from tests.strategies.data_files import Row, partition_kinds
 from tests.strategies.filters import KINDS, filtered_schemas, filtered_specs, filters, predicates, rows
