@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -11,10 +10,10 @@ import httpx
 import pytest
 
 from app.database.connections.database import Database
-from app.database.deletions.file_deletions import FileDeletions
 from app.database.dropped import DroppedThings
 from app.fileio.locations import local_path
 from tests.builders.error_answers import check_error_answer
+from tests.concurrency.deletions import wait_for_deletions
 from tests.concurrency.test_register_during_purge import filled_table
 from tests.concurrency.writers import at_once
 
@@ -99,9 +98,3 @@ def one_round(servers: list[str], database: Database, number: int) -> None:
         assert Path(local_path(made)).exists()
     for client in clients:
         client.close()
-
-
-def wait_for_deletions(database: Database) -> None:
-    queue = FileDeletions(database)
-    while queue.counts().get("queued"):
-        threading.Event().wait(0.05)

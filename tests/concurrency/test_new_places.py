@@ -15,6 +15,7 @@ from app.database.deletions.file_deletions import FileDeletions
 from app.fileio.locations import local_path
 from tests.builders.error_answers import check_error_answer
 from tests.builders.staged_tables import land
+from tests.concurrency.deletions import wait_for_deletions
 from tests.concurrency.test_register_during_purge import filled_table
 from tests.concurrency.writers import SCHEMA, at_once
 
@@ -126,8 +127,7 @@ def test_a_purge_never_touches_the_table_that_has_its_name_next(
                 "/v1/tables/rename",
                 json={"source": {"namespace": ["ns"], "name": "t"}, "destination": renamed},
             ).raise_for_status()
-        while queue.counts().get("queued"):
-            pass
+        wait_for_deletions(database)
 
     check_apart(locations)
     for number, where in enumerate(locations):
@@ -162,7 +162,6 @@ def test_a_name_that_is_made_and_purged_all_the_time_has_its_files_while_it_is_t
     if last.status_code == 409:
         last = clients[0].get("/v1/namespaces/ns/tables/same")
     with closing(Database.open(database_url)) as database:
-        while FileDeletions(database).counts().get("queued"):
-            pass
+        wait_for_deletions(database)
     assert Path(local_path(last.raise_for_status().json()["metadata-location"])).is_file()
     assert clients[1].get("/v1/namespaces/ns/tables/same").status_code == 200

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 
 from app.database.connections.database import Database
-from app.database.deletions.file_deletions import FileDeletions
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import read_table_metadata
 from app.fileio.locations import local_path
 from app.fileio.memory import MemoryFiles
 from tests.builders.table_files import TableFiles
+from tests.concurrency.deletions import wait_for_deletions
 from tests.concurrency.writers import at_once, make_tables
 
 pytestmark = pytest.mark.slow
@@ -66,9 +67,8 @@ def test_register_during_a_purge(servers: list[str], database_url: str, attempt:
         return clients[number].post("/v1/namespaces/ns/register", json=body).status_code
 
     statuses = at_once(CLIENTS, work)
-    queue = FileDeletions(Database.open(database_url))
-    while queue.counts().get("queued"):
-        threading.Event().wait(0.05)
+    with closing(Database.open(database_url)) as database:
+        wait_for_deletions(database)
 
     assert statuses[0] == 204
     assert set(statuses[1:]) <= {200, 404, 409}, statuses
