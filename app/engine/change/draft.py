@@ -9,17 +9,16 @@ from typing import Any, TypeVar
 
 from app.engine.change.logs import next_metadata_log, repaired_snapshot_log
 from app.engine.change.numbering import NumberedItems, numbered_orders, numbered_schemas, numbered_specs
+from app.engine.change.partition_fields import PartitionFields
 from app.engine.change.spec_names import SpecNames
 from app.engine.model.format_versions import DEFAULT_FORMAT_VERSION, FORMAT_VERSIONS, FormatVersion
-from app.engine.model.ids import FieldId, Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
+from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import (
     UNPARTITIONED_LAST_ID,
-    FieldMeaning,
     PartitionSpec,
     check_names,
     check_readable,
     check_spec,
-    ids_by_meaning,
 )
 from app.engine.model.refs import SnapshotRef
 from app.engine.model.schema import Schema
@@ -74,8 +73,8 @@ class MetadataDraft:
     has_removed_snapshots: bool = False
     spec_names: SpecNames | None = None
     """The names in its specs; made when a schema is set as current."""
-    partition_field_ids: dict[FieldMeaning, FieldId] | None = None
-    """The ids of the fields in its specs; made when a spec is added."""
+    partition_fields: PartitionFields | None = None
+    """The fields of its specs; made when a spec is added."""
 
     @property
     def format(self) -> FormatVersion:
@@ -94,11 +93,11 @@ class MetadataDraft:
             return schema
         raise InvalidUpdate("The table has no current schema yet: add one and set it as current first")
 
-    def ids_of_partition_fields(self) -> dict[FieldMeaning, FieldId]:
-        """Return the ids that partition fields have or had, by what they mean."""
-        if self.partition_field_ids is None:
-            self.partition_field_ids = dict(chain.from_iterable(map(ids_by_meaning, self.specs)))
-        return self.partition_field_ids
+    def fields_of_specs(self) -> PartitionFields:
+        """Return the partition fields that the table has or had."""
+        if self.partition_fields is None:
+            self.partition_fields = PartitionFields(self.specs)
+        return self.partition_fields
 
     def check_names_of_specs(self) -> None:
         """Check that the specs have names of their own beside the current schema's.

@@ -55,6 +55,18 @@ class PartitionField(UnboundPartitionField):
 
     field_id: Annotated[FieldId, INT]
 
+    @property
+    def is_void(self) -> bool:
+        """Whether all its values are null: what version 1 makes of a field that is removed."""
+        transform = find_transform(self.transform)
+        return transform is not None and transform.name == "void"
+
+    def means_the_same(self, other: PartitionField) -> bool:
+        """Return whether readers take two fields with one id for the same; names do not count."""
+        if self.source_id != other.source_id:
+            return False
+        return self.is_void or other.is_void or self.transform.lower() == other.transform.lower()
+
 
 class PartitionSpec(Document):
     """An ordered list of partition fields, named by its id."""
@@ -71,8 +83,7 @@ class PartitionSpec(Document):
 
     @property
     def is_unpartitioned(self) -> bool:
-        transforms = (find_transform(field.transform) for field in self.fields)
-        return all(transform is not None and transform.name == "void" for transform in transforms)
+        return all(field.is_void for field in self.fields)
 
     @property
     def highest_field_id(self) -> int:
@@ -107,7 +118,7 @@ def number_fields(fields: list[Any]) -> list[Any]:
 def ids_by_meaning(spec: PartitionSpec) -> Iterator[tuple[FieldMeaning, FieldId]]:
     """Yield the fields of a spec with their ids; those that are void mean nothing."""
     for field in spec.fields:
-        if field.transform != "void":
+        if not field.is_void:
             yield (field.source_id, field.transform), field.field_id
 
 
@@ -180,9 +191,9 @@ def check_spec(spec: PartitionSpec, schema: Schema) -> None:
         InvalidUpdate: names the field and what is wrong with its source.
     """
     for field in spec.fields:
-        transform = find_transform(field.transform)
-        if transform is not None and transform.name == "void":
+        if field.is_void:
             continue
+        transform = find_transform(field.transform)
         what = f"partition field: {field.name}"
         column = schema.columns.get(field.source_id)
         if column is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.engine.change.draft import MetadataDraft
 from app.engine.change.numbering import check_chosen_id, named_id
 from app.engine.change.updates import AddSpec, RemovePartitionSpecs, SetDefaultSpec
-from app.engine.model.partition_spec import bind_spec, ids_by_meaning
+from app.engine.model.partition_spec import bind_spec
 from app.errors import InvalidUpdate
 
 
@@ -16,16 +16,18 @@ def add_spec(draft: MetadataDraft, update: AddSpec) -> None:
         draft.current_schema,
         draft.format_version,
         draft.specs.next_id(),
-        known_ids=draft.ids_of_partition_fields(),
+        known_ids=draft.fields_of_specs().ids,
         last_field_id=draft.last_partition_id,
     )
     equal = draft.specs.find_equal(spec)
     if equal is None:
         check_chosen_id(spec.highest_field_id, draft.last_partition_id, len(spec.fields), "a partition field")
+        if draft.format.tracks_partition_field_ids:
+            draft.fields_of_specs().check(spec)
         equal = draft.specs.add(spec)
         if draft.spec_names is not None:
             draft.spec_names.add(spec)
-        draft.ids_of_partition_fields().update(ids_by_meaning(spec))
+        draft.fields_of_specs().add(spec)
         draft.last_partition_id = max(draft.last_partition_id, spec.highest_field_id)
         draft.has_changes = True
     draft.last_added_spec_id = equal.spec_id

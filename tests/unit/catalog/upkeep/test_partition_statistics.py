@@ -12,7 +12,13 @@ from app.catalog.upkeep.partition_statistics import (
     preview_partition_statistics,
     write_statistics_of_partitions,
 )
-from app.engine.change.updates import AddSpec, RemoveSnapshots, SetDefaultSpec, SetProperties
+from app.engine.change.updates import (
+    AddSpec,
+    RemoveSnapshots,
+    SetDefaultSpec,
+    SetProperties,
+    UpgradeFormatVersion,
+)
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.partition_spec import PartitionSpec, UnboundPartitionSpec
 from app.errors import CommitStateUnknown, InvalidRequest, NoSuchSnapshot, NotSupported
@@ -76,13 +82,14 @@ def test_partitions_of_all_specs_are_counted_in_their_order(catalog: Catalog) ->
 def test_specs_that_mean_different_fields_by_one_id_have_no_statistics(
     catalog: Catalog, count: Callable[..., object]
 ) -> None:
-    table = PartitionedFiles.made(catalog)
-    table.fill(2)
-    files = files_in(catalog)
+    table = PartitionedFiles.made(catalog, version=1)  # Later versions take no such spec.
     spec = UnboundPartitionSpec.from_object(
         {"fields": [{"name": "id", "transform": "identity", "source-id": 1, "field-id": 1000}]}
     )
-    commit_to(catalog, AddSpec(spec=spec), SetDefaultSpec(spec_id=SpecId(-1)))
+    commit_to(catalog, AddSpec(spec=spec), UpgradeFormatVersion(format_version=2))
+    table.fill(2)
+    commit_to(catalog, SetDefaultSpec(spec_id=SpecId(1)))
+    files = files_in(catalog)
 
     with pytest.raises(
         InvalidRequest, match="partition fields carrier and id of different specs have the same id 1000"

@@ -113,6 +113,42 @@ def test_spec_that_cannot_be_is_refused(fields: list[Json], message: str) -> Non
     assert message in refusal(BASE, add(*fields))
 
 
+def test_field_id_means_one_field() -> None:
+    bucketed = committed(BASE, add(BUCKETS), SET_LAST)
+
+    assert refusal(bucketed, add(part("other", 1, 1001, "bucket[8]"))) == (
+        "Cannot add partition field other: its id 1001 is that of id_bucket (bucket[4] of column 1); "
+        "leave ids out to have them given"
+    )
+    assert "its id 1000 is that of category" in refusal(bucketed, add(part("gone", 1, 1000, "void")))
+    assert "its id 1002 is that of a " in refusal(bucketed, add(part("a", 1, 1002)), add(part("b", 2, 1002)))
+
+
+def test_fields_of_one_column_share_an_id_if_one_is_void() -> None:
+    bucketed = committed(BASE, add(BUCKETS), SET_LAST)
+
+    after = committed(
+        bucketed,
+        add(part("again", 1, 1001, "BUCKET[4]"), part("c", 2, 1000)),
+        add(part("gone", 1, 1001, "void"), part("d", 2, 1000)),
+    )
+
+    assert len(after.partition_specs) == 4
+
+
+def test_field_id_that_meant_two_fields_in_version_1_goes_on_with_either() -> None:
+    of_version_1 = committed(table(1), add(part("a", 1, transform="bucket[2]"), part("b", 2)))
+    assert [[field.field_id for field in spec.fields] for spec in of_version_1.partition_specs] == [
+        [1000],
+        [1000, 1001],
+    ]
+    base = committed(of_version_1, {"action": "upgrade-format-version", "format-version": 2})
+
+    for field in (part("x", 1, 1000, "bucket[2]"), part("y", 2, 1000), part("z", 2, 1001)):
+        assert len(committed(base, add(field, part("w", 1, 1002))).partition_specs) == 3
+    assert "its id 1000 is that of " in refusal(base, add(part("x", 1, 1000)))
+
+
 def test_v1_needs_field_ids_in_sequence() -> None:
     assert "v1 tables need field ids in sequence from 1000" in refusal(table(1), add(BUCKETS))
 
