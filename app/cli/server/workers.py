@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import multiprocessing
 import os
 import signal
@@ -22,12 +23,15 @@ from uvicorn import _subprocess
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import multiprocess as supervision
 
+log = logging.getLogger(__name__)
+
 HAS_FORKS = sys.platform == "linux"
 """Elsewhere the system's own libraries may break in a forked process: each process starts from nothing."""
 
 _LOOK_FOR_PARENT_S = 0.2
 _STOP_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM})
 _START_AGAIN_S = 2.0
+_LOOK_FOR_END_S = 0.2
 
 
 def in_a_child(work: Callable[[], None]) -> None:
@@ -108,7 +112,21 @@ class _Worker(supervision.Process):
                 self.parent_conn.send(b"ping")
         except (OSError, EOFError, UnpicklingError):
             return None
-        return self._started if time.monotonic() < self._asked_s + timeout else None
+        return None if self._has_waited(timeout) else self._started
+
+    def terminate(self) -> None:
+        # uvicorn also closes the connection, over which this process is asked until it has ended.
+        if self.process.is_alive():
+            self.process.terminate()
+            log.info("process %d was asked to stop", self.pid)
+
+    def is_silent(self, timeout: float) -> bool:
+        """Return whether a process that may be ending has not answered for some seconds."""
+        self._healthcheck(timeout)
+        return self._has_waited(timeout)
+
+    def _has_waited(self, timeout: float) -> bool:
+        return self._asked_s is not None and time.monotonic() >= self._asked_s + timeout
 
 
 # There is no setting for it.
@@ -121,6 +139,8 @@ class Supervisor(supervision.Multiprocess):
     None of them listens any more once they are asked to stop.
     """
 
+    processes: list[_Worker]  # type: ignore[assignment]
+
     def init_processes(self) -> None:
         super().init_processes()
         _Worker.is_successor = True
@@ -130,6 +150,16 @@ class Supervisor(supervision.Multiprocess):
         for listener in self.sockets:
             listener.close()
         super().terminate_all()
+
+    def join_all(self) -> None:
+        # uvicorn waits for ever: one that stands still would keep this process from ending.
+        for worker in self.processes:
+            while worker.process.is_alive():
+                worker.process.join(_LOOK_FOR_END_S)
+                if worker.is_silent(self.config.timeout_worker_healthcheck):
+                    log.error("process %d does not answer, and is ended without waiting", worker.pid)
+                    worker.kill()
+                    worker.process.join()
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:

@@ -269,6 +269,42 @@ def test_a_process_that_dies_is_replaced_while_another_one_stands_still(folder: 
     assert (status, rest) == (0, "")
 
 
+STANDING_STILL = """
+import uvicorn
+from app.cli.server.workers import Supervisor, share_memory
+
+async def answer(scope, receive, send):
+    pass
+
+config = uvicorn.Config(answer, port=0, workers=2, lifespan="off", timeout_worker_healthcheck=1)
+share_memory()
+Supervisor(config, sockets=[config.bind_socket()]).run()
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_stands_still_does_not_hold_up_the_end() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STANDING_STILL], cwd=ROOT, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stderr is not None
+            said = b""
+            while said.count(b"Waiting for application") + said.count(b"Started server process") < 2:
+                said += process.stderr.readline()
+            still, other = psutil.Process(process.pid).children()
+            still.suspend()
+            process.send_signal(signal.SIGTERM)
+
+            _, rest = process.communicate(timeout=PATIENCE_SECONDS)
+        finally:
+            process.kill()
+
+    assert process.returncode == 0
+    assert (still.is_running(), other.is_running()) == (False, False)
+    assert f"process {still.pid} does not answer".encode() in rest
+
+
 @pytest.mark.slow
 def test_processes_that_are_just_being_started_can_be_stopped(folder: Path) -> None:
     with serving("--workers", "2") as (process, said):
