@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, Connection, bindparam, select, update
@@ -10,7 +11,7 @@ from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
 from app.database.schema.rows import landing_queues as rows
 from app.database.schema.rows import pointers
-from app.database.statements.batches import delete_in_batches
+from app.database.statements.batches import delete_in_batches, never
 from app.database.statements.inserts import OnEachDatabase
 
 
@@ -109,7 +110,7 @@ class LandingQueues:
 
         return self._database.write_lightly(put)
 
-    def delete_old(self, age_ms: int) -> int:
+    def delete_old(self, age_ms: int, is_stopped: Callable[[], bool] = never) -> int:
         """Delete the queues in which nothing has happened for so long, and return how many."""
         is_old = rows.c.changed_ms < database_now_ms() - age_ms
-        return delete_in_batches(self._database, rows.c.changed_ms, is_old)
+        return delete_in_batches(self._database, rows.c.changed_ms, is_old, is_stopped=is_stopped)

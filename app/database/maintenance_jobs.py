@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, func, select, update
 from app.database.connections.clock import database_now_ms, is_held
 from app.database.connections.database import Database
 from app.database.schema.rows import maintenance_jobs as rows
-from app.database.statements.batches import delete_in_batches
+from app.database.statements.batches import delete_in_batches, never
 from app.database.statements.inserts import OnEachDatabase
 from app.engine.model.jobs import LONGEST_LEASE_MS, JobState
 
@@ -129,10 +129,10 @@ class MaintenanceJobs:
         )
         return self._database.read(lambda connection: [_job(row) for row in connection.execute(query)])
 
-    def delete(self, older_than_ms: int) -> int:
+    def delete(self, older_than_ms: int, is_stopped: Callable[[], bool] = never) -> int:
         """Delete the rows of jobs that ended earlier, and return how many they were."""
         is_old = rows.c.began_ms < database_now_ms() - older_than_ms, rows.c.state != JobState.RUNNING
-        return delete_in_batches(self._database, rows.c.began_ms, *is_old)
+        return delete_in_batches(self._database, rows.c.began_ms, *is_old, is_stopped=is_stopped)
 
     def _change(self, job_id: str, **values: Any) -> bool:
         statement = update(rows).where(rows.c.id == job_id, rows.c.state == JobState.RUNNING).values(values)

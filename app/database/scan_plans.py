@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ from sqlalchemy import ColumnElement, insert, select, update
 
 from app.database.connections.database import Database
 from app.database.schema.rows import scan_plans as rows
-from app.database.statements.batches import delete_in_batches
+from app.database.statements.batches import delete_in_batches, never
 
 State = Literal["submitted", "completed", "failed", "cancelled"]
 
@@ -63,9 +64,10 @@ class ScanPlans:
         """Cancel a table's plan if it is still being made; False if it is not."""
         return self._update(plan_id, rows.c.pointer_id == pointer_id, state="cancelled")
 
-    def delete_expired(self, now_ms: int) -> int:
+    def delete_expired(self, now_ms: int, is_stopped: Callable[[], bool] = never) -> int:
         """Delete plans whose time is over, and return how many."""
-        return delete_in_batches(self._database, rows.c.expires_ms, rows.c.expires_ms <= now_ms)
+        is_over = rows.c.expires_ms <= now_ms
+        return delete_in_batches(self._database, rows.c.expires_ms, is_over, is_stopped=is_stopped)
 
     def _update(self, plan_id: str, *conditions: ColumnElement[bool], **values: Any) -> bool:
         is_submitted = rows.c.id == plan_id, rows.c.state == "submitted"

@@ -91,16 +91,17 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
     )
     queue.start()
     clean_at = prune_at = export_at = 0.0
+    stopped = stop.is_set
     unknown, believed = UnknownReaders(server), _believed_time(server)
 
     def clean() -> None:
         nonlocal clean_at, prune_at, export_at
         now_ms = believed.find_ms()
         if now_ms is not None and time.monotonic() >= clean_at:
-            server.idempotency_keys.delete_expired(now_ms)
-            server.scan_plans.delete_expired(now_ms)
-            server.landing_queues.delete_old(QUEUE_KEPT_MS)
-            server.receipts.stored.delete_what_did_not_land(now_ms - FAILURES_KEPT_MS)
+            server.idempotency_keys.delete_expired(now_ms, stopped)
+            server.scan_plans.delete_expired(now_ms, stopped)
+            server.landing_queues.delete_old(QUEUE_KEPT_MS, stopped)
+            server.receipts.stored.delete_what_did_not_land(now_ms - FAILURES_KEPT_MS, stopped)
             telemetry.WAITING_DELETIONS.set(server.file_deletions.count_waiting())
             clean_at = time.monotonic() + CLEANING_SECONDS
         if not stop.is_set() and time.monotonic() >= export_at:
@@ -110,9 +111,9 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
             return
         if server.rules.history_ms and time.monotonic() >= prune_at:
             prune_at = time.monotonic() + PRUNING_SECONDS
-            server.old_rows.delete(server.rules.history_ms)
-            server.maintenance_jobs.delete(server.rules.history_ms)
-            server.receipts.stored.delete(now_ms - server.rules.history_ms)
+            server.old_rows.delete(server.rules.history_ms, stopped)
+            server.maintenance_jobs.delete(server.rules.history_ms, stopped)
+            server.receipts.stored.delete(now_ms - server.rules.history_ms, stopped)
         if not stop.is_set():
             unknown.look_for(LOOKING_SECONDS)
         if not stop.is_set():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from sqlalchemy import Column, ColumnElement, and_, exists, func, or_, select
 
 from app.database.connections.clock import database_now_ms
@@ -18,7 +21,7 @@ from app.database.schema.rows import (
     pointers,
     table_places,
 )
-from app.database.statements.batches import delete_in_batches
+from app.database.statements.batches import delete_in_batches, never
 
 KEPT_EVENTS = 10
 """How many of its newest events each table or view keeps, however old they are."""
@@ -30,25 +33,30 @@ class OldRows:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def delete(self, older_than_ms: int) -> int:
+    def delete(self, older_than_ms: int, is_stopped: Callable[[], bool] = never) -> int:
         """Delete what is older, by the database's clock, and return how many rows went.
 
         These stay whatever their age: the newest events of each pointer that is there; all events of a pointer that
         ever had no uuid, since its files may belong to others; the event before the time that is kept; what is still
         queued, and records of the same table.
+
+        Args:
+            older_than_ms: their age.
+            is_stopped: asked between two batches; what is left then waits for the next time.
         """
+        delete = partial(delete_in_batches, self._database, is_stopped=is_stopped)
         events, deletions = pointer_history.c, file_deletions.c
-        deleted = delete_in_batches(self._database, events.at_ms, *_old_events(older_than_ms))
-        deleted += delete_in_batches(self._database, deletions.finished_ms, *_old_deletions(older_than_ms))
+        deleted = delete(events.at_ms, *_old_events(older_than_ms))
+        deleted += delete(deletions.finished_ms, *_old_deletions(older_than_ms))
         for ended in (pointer_names.c.until_ms, namespace_versions.c.until_ms):
             is_old = ended < database_now_ms() - older_than_ms
-            deleted += delete_in_batches(self._database, ended, is_old)
+            deleted += delete(ended, is_old)
         for rows in (table_places, foreign_places, metadata_sweeps):
             is_queued = exists().where(deletions.pointer_id == rows.c.pointer_id, deletions.state == "queued")
             is_unused = _is_gone(rows.c.pointer_id), ~is_queued
-            deleted += delete_in_batches(self._database, rows.c.pointer_id, *is_unused)
+            deleted += delete(rows.c.pointer_id, *is_unused)
         of_entry = exists().where(deletions.id == orphan_batches.c.deletion_id)
-        return deleted + delete_in_batches(self._database, orphan_batches.c.deletion_id, ~of_entry)
+        return deleted + delete(orphan_batches.c.deletion_id, ~of_entry)
 
 
 def _is_gone(pointer_id: Column[int]) -> ColumnElement[bool]:

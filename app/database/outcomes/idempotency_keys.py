@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, Connection, bindparam, select, tuple_, update
@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Connection, bindparam, select, tuple_, update
 from app.database.connections.database import Database
 from app.database.connections.shared_lookups import SharedLookups
 from app.database.schema.rows import idempotency_keys as rows
-from app.database.statements.batches import delete_in_batches
+from app.database.statements.batches import delete_in_batches, never
 from app.database.statements.driver_sql import rows_of
 from app.database.statements.inserts import OnEachDatabase
 from app.errors import IdempotencyKeyTaken
@@ -118,9 +118,10 @@ class IdempotencyKeys:
         """
         self._database.write(lambda connection: insert_claim(connection, claim, status, result))
 
-    def delete_expired(self, now_ms: int) -> int:
+    def delete_expired(self, now_ms: int, is_stopped: Callable[[], bool] = never) -> int:
         """Delete the keys whose time is over, and return how many they were."""
-        return delete_in_batches(self._database, rows.c.expires_ms, rows.c.expires_ms <= now_ms)
+        is_over = rows.c.expires_ms <= now_ms
+        return delete_in_batches(self._database, rows.c.expires_ms, is_over, is_stopped=is_stopped)
 
 
 def insert_claim(

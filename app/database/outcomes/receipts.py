@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
@@ -28,7 +28,7 @@ from app.database.connections.database import Database
 from app.database.connections.driver_calls import run_on_sqlite
 from app.database.outcomes.receipt import CommitReceipt, Outcome, ReceiptHead, facts_from, id_of_time
 from app.database.schema.rows import receipts as rows
-from app.database.statements.batches import delete_in_batches
+from app.database.statements.batches import delete_in_batches, never
 from app.database.statements.driver_sql import sqlite_sql
 from app.database.statements.inserts import OnEachDatabase, insert_into
 from app.errors import DatabaseUnavailable
@@ -205,14 +205,15 @@ class Receipts:
         values = {"of_commit_id": receipt.head.commit_id, "new_facts": receipt.facts()}
         self._database.write(lambda connection: connection.execute(_GIVE_UP, values))
 
-    def delete(self, before_ms: int) -> int:
+    def delete(self, before_ms: int, is_stopped: Callable[[], bool] = never) -> int:
         """Delete the receipts of requests that began earlier, and return how many they were."""
-        return delete_in_batches(self._database, rows.c.commit_id, rows.c.commit_id < id_of_time(before_ms))
+        is_old = rows.c.commit_id < id_of_time(before_ms)
+        return delete_in_batches(self._database, rows.c.commit_id, is_old, is_stopped=is_stopped)
 
-    def delete_what_did_not_land(self, before_ms: int) -> int:
+    def delete_what_did_not_land(self, before_ms: int, is_stopped: Callable[[], bool] = never) -> int:
         """Do the same, but keep what has landed."""
         is_old = rows.c.outcome != "landed", rows.c.commit_id < id_of_time(before_ms)
-        return delete_in_batches(self._database, rows.c.commit_id, *is_old)
+        return delete_in_batches(self._database, rows.c.commit_id, *is_old, is_stopped=is_stopped)
 
 
 def _receipt(row: Row[Any]) -> CommitReceipt:

@@ -111,6 +111,22 @@ def test_what_is_over_goes_in_small_transactions(filled: Stores) -> None:
         assert clean() == 0
 
 
+def test_a_clean_up_that_is_stopped_ends_after_the_batch_at_which_it_is(filled: Stores) -> None:
+    database = filled.database
+    of_nobody = text("UPDATE pointer_history SET pointer_id = 3, at_ms = sequence")
+    database.write(lambda connection: connection.execute(of_nobody))
+    cleanings: list[Callable[[Callable[[], bool]], int]] = [
+        lambda is_stopped: filled.idempotency_keys.delete_expired(NUMBER, is_stopped),
+        lambda is_stopped: filled.scan_plans.delete_expired(NUMBER, is_stopped),
+        lambda is_stopped: LandingQueues(database).delete_old(0, is_stopped),
+        lambda is_stopped: OldRows(database).delete(0, is_stopped),
+    ]
+
+    for clean in cleanings:
+        answers = iter([False])
+        assert clean(lambda answers=answers: next(answers, True)) == BATCH  # type: ignore[misc]
+
+
 def test_what_is_deleted_next_and_just_now_is_found_among_what_is_due_and_has_begun(filled: Stores) -> None:
     queue = filled.file_deletions
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,8 @@ from app.catalog.context.server import Server
 from app.catalog.deletions.housekeeping import BELIEVED_AFTER_MS, LEAP_MS, BelievedTime, keep_house
 from app.catalog.tables import purge_table
 from app.database.deletions.file_deletions import FileDeletions
+from app.database.deletions.old_rows import OldRows
+from app.database.statements.batches import never
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.fileio.memory import MemoryFiles
@@ -126,6 +128,31 @@ def test_nothing_ends_by_the_own_clock_of_a_server_that_does_not_know_the_databa
     assert [entry.name for entry in server.dropped.list(well.warehouse.id, server.now_ms())] == [
         NAMES[0].name
     ]
+
+
+class StoppedRows(OldRows):
+    """Old rows during whose clean-up the server is stopped."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.stop = stop
+        self.was_told = False
+
+    def delete(self, older_than_ms: int, is_stopped: Callable[[], bool] = never) -> int:
+        self.stop.set()
+        self.was_told = is_stopped()
+        return 0
+
+
+def test_the_clean_up_of_old_rows_is_told_when_the_server_stops(
+    warehouses: tuple[Catalog, Catalog, StuckFiles],
+) -> None:
+    _, well, _ = warehouses
+    stop = threading.Event()
+    rows = StoppedRows(stop)
+
+    keep_house(replace(well.server, old_rows=rows), stop, 0.05)
+
+    assert rows.was_told
 
 
 class Clocks:
