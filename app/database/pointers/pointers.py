@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Row, bindparam, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Select, bindparam, select
 
 from app.database.connections.database import Database
 from app.database.connections.shared_lookups import SharedLookups
@@ -86,16 +86,36 @@ _DROPPED_BY_ID = (
     .where(dropped.c.pointer_id == bindparam("of_id"))
     .with_for_update(read=True, key_share=True)
 )
-_IN_WAREHOUSE = (
-    select(*_AS_POINTER)
+_LARGE: Final = 20_000
+"""Of a warehouse with more pointers SQLite is not to read all for each page of them, only to sort them."""
+
+
+def _in_warehouse(warehouse: ColumnElement[int]) -> Select[Any]:
+    return (
+        select(*_AS_POINTER)
+        .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
+        .where(
+            warehouse == bindparam("in_warehouse", type_=BigInteger),
+            rows.c.kind == bindparam("of_kind"),
+            rows.c.id > bindparam("after", type_=BigInteger),
+        )
+        .order_by(rows.c.id)
+        .limit(bindparam("at_most", type_=BigInteger))
+    )
+
+
+_IN_WAREHOUSE = _in_warehouse(namespaces.c.warehouse_id)
+# A term is found through no index: pointers are read in the order of their ids, those of others, too.
+_IN_LARGE_WAREHOUSE = _in_warehouse(namespaces.c.warehouse_id + 0)
+_IS_LARGE = (
+    select(rows.c.id)
     .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
     .where(
         namespaces.c.warehouse_id == bindparam("in_warehouse", type_=BigInteger),
         rows.c.kind == bindparam("of_kind"),
-        rows.c.id > bindparam("after", type_=BigInteger),
     )
-    .order_by(rows.c.id)
-    .limit(bindparam("at_most", type_=BigInteger))
+    .limit(1)
+    .offset(bindparam("more_than", type_=BigInteger))
 )
 _NAMESPACE_LOCKED = select(namespaces.c.id).where(*IS_NAMESPACE).with_for_update()
 _EVENT_OF = select(pointer_history.c.pointer_id).where(
@@ -385,9 +405,15 @@ class Pointers:
     def list_pointers(self, warehouse_id: int, kind: PointerKind, after_id: int, limit: int) -> list[Pointer]:
         """Return up to `limit` pointers of a warehouse with ids above `after_id`, in their order."""
         parameters = {"in_warehouse": warehouse_id, "of_kind": kind, "after": after_id, "at_most": limit}
-        return self._database.read(
-            lambda connection: [_pointer(row) for row in connection.execute(_IN_WAREHOUSE, parameters)]
-        )
+        counted = {"in_warehouse": warehouse_id, "of_kind": kind, "more_than": _LARGE}
+
+        def list_pointers(connection: Connection) -> list[Pointer]:
+            # Postgres sees for itself which way is the shorter one.
+            is_large = not self._is_postgres and connection.execute(_IS_LARGE, counted).one_or_none()
+            page = _IN_LARGE_WAREHOUSE if is_large else _IN_WAREHOUSE
+            return [_pointer(row) for row in connection.execute(page, parameters)]
+
+        return self._database.read(list_pointers)
 
     def may_share_files(self, uuid: TableUuid, pointer_id: int | None = None) -> bool:
         """Say whether another pointer may have the same files as a table of this uuid."""

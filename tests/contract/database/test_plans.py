@@ -141,6 +141,17 @@ def test_a_name_is_given_without_a_look_at_all_names_of_its_namespace(filled: St
     assert "Anti Join" not in "".join(plans)
 
 
+def test_a_page_of_the_pointers_of_a_large_warehouse_is_read_without_sorting_all_of_them(
+    filled: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pointers, "_LARGE", ROWS)
+
+    asked = asked_in(filled, lambda: filled.pointers.list_pointers(1, PointerKind.TABLE, 0, 10))
+
+    sql, parameters = asked[-1]
+    assert not re.search(r"\bSCAN\b|TEMP B-TREE|Sort", plan_of(sql, parameters, filled))
+
+
 def asked_in(stores: Stores, work: Callable[[], object]) -> list[tuple[str, Any]]:
     """Return the statements that are sent while something is done, with their parameters."""
     asked: list[tuple[str, Any]] = []

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.database.outcomes.idempotency_keys import RecordedOutcome
+from app.database.pointers import pointers
 from app.database.pointers.lookups import MAX_KEYS
 from app.database.pointers.moves import Advance, Creation, NameTaken, Unmoved
 from app.database.pointers.pointer import PointerKind
@@ -349,7 +350,11 @@ def test_has_landed_is_not_misled_by_another_pointer_at_the_same_file(stores: St
     assert not stores.pointers.has_landed(Advance(one, Location("1.json"), one.uuid), AUTHOR)
 
 
-def test_pointers_of_a_warehouse_come_in_the_order_of_their_ids(stores: Stores) -> None:
+@pytest.mark.parametrize("large", [20_000, 1])
+def test_pointers_of_a_warehouse_come_in_the_order_of_their_ids(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    monkeypatch.setattr(pointers, "_LARGE", large)
     other = stores.warehouses.create("other", "file:///other", created_ms=NOW_MS)
     for namespace in ("b", "a"):
         stores.add_namespace(namespace)
