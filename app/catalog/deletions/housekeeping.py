@@ -105,7 +105,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
             telemetry.WAITING_DELETIONS.set(server.file_deletions.count_waiting())
             clean_at = time.monotonic() + CLEANING_SECONDS
         if not stop.is_set() and time.monotonic() >= export_at:
-            export_what_is_due(server)
+            export_what_is_due(server, stopped)
             export_at = time.monotonic() + min(CLEANING_SECONDS, server.rules.pointer_export_ms / 1000)
         if stop.is_set() or now_ms is None:
             return

@@ -7,7 +7,7 @@ import hashlib
 import io
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -37,6 +37,7 @@ from app.catalog.exports.export_files import (
 )
 from app.database.dropped import Dropped
 from app.database.pointers.pointer import PointerKind
+from app.database.statements.batches import never
 from app.database.warehouses import Layout, Warehouse
 from app.engine.model.identifiers import Namespace
 from app.engine.model.ids import Location
@@ -63,24 +64,40 @@ class _Line(StrEnum):
     UNREGISTERED = "unregistered"
 
 
-def export_what_is_due(server: Server) -> None:
-    """Write down the pointers of warehouses whose turn it is; what fails waits for the next."""
+class _StoppedError(Exception):
+    """The server stops, and names were still listed: nothing was written."""
+
+
+def export_what_is_due(server: Server, is_stopped: Callable[[], bool] = never) -> None:
+    """Write down the pointers of warehouses whose turn it is; what fails waits for the next.
+
+    Args:
+        server: whose warehouses they are.
+        is_stopped: asked between two warehouses, and two pages of names. The turn is given back then.
+    """
     server.permit(SERVER_ITSELF, "export_pointers")
     interval_ms = server.rules.pointer_export_ms
     if not interval_ms:
         return
     waiting = server.pointer_exports.waiting(interval_ms)
     for warehouse in filter(_has_exports, server.warehouses.list()):
+        if is_stopped():
+            return
         if warehouse.id in waiting or not server.pointer_exports.take_turn(warehouse.id, interval_ms):
             continue
         try:
-            export_pointers(server, warehouse)
+            export_pointers(server, warehouse, is_stopped)
+        except _StoppedError:
+            server.pointer_exports.end_turn(warehouse.id, 0)
+            return
         except IcetowerError as error:
             log.warning("could not export the pointers of warehouse %s: %s", warehouse.name, error)
         server.pointer_exports.end_turn(warehouse.id, interval_ms)
 
 
-def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
+def export_pointers(
+    server: Server, warehouse: Warehouse, is_stopped: Callable[[], bool] = never
+) -> Location | None:
     """Write a warehouse's pointers down beside its tables; None if nothing is new.
 
     The newest few exports of this database stay, as many as the rules say. So do those that know more than the
@@ -90,7 +107,7 @@ def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
         FilesUnavailable, DatabaseUnavailable: safe to try again.
     """
     server.permit(SERVER_ITSELF, "export_pointers")
-    content = _content(server, warehouse)
+    content = _content(server, warehouse, is_stopped)
     counted = content.counted
     has_names = any(counted[kind] for kind in (_Line.NAMESPACE, _Line.DROPPED, _Line.UNREGISTERED))
     if not has_names and not counted[_Line.WAREHOUSE] and not _settings_of(warehouse).has_any:
@@ -131,7 +148,7 @@ class _NameMetTwiceError(Exception):
     """Two pages have one name: a table was dropped or renamed between them."""
 
 
-def _content(server: Server, warehouse: Warehouse) -> _Content:
+def _content(server: Server, warehouse: Warehouse, is_stopped: Callable[[], bool]) -> _Content:
     """Return what is to be written, with each name once: an export with one twice is refused.
 
     Raises:
@@ -139,11 +156,11 @@ def _content(server: Server, warehouse: Warehouse) -> _Content:
     """
     for _ in range(_ATTEMPTS):
         with suppress(_NameMetTwiceError):
-            return _listed(server, warehouse)
+            return _listed(server, warehouse, is_stopped)
     raise DatabaseUnavailable(f"Names in warehouse {warehouse.name} move faster than they are listed")
 
 
-def _listed(server: Server, warehouse: Warehouse) -> _Content:
+def _listed(server: Server, warehouse: Warehouse, is_stopped: Callable[[], bool]) -> _Content:
     # First what may grow, then what was there: an export never claims events that it has not seen.
     sequence, at_ms = server.pointer_exports.last_sequence(), server.pointer_exports.now_ms()
     packed, digest, counted = io.BytesIO(), hashlib.sha256(), Counter[_Line]()
@@ -151,6 +168,8 @@ def _listed(server: Server, warehouse: Warehouse) -> _Content:
         stream.write(header_line(warehouse.name, warehouse.root_location, at_ms, sequence).encode())
         for counts, line in _lines(server, warehouse):
             counted[counts] += 1
+            if counted.total() % _PAGE == 0 and is_stopped():
+                raise _StoppedError
             stream.write(line.encode())
             digest.update(line.encode())
         stream.write(last_line(counted[_Line.NAMESPACE], counted[_Line.POINTER]).encode())

@@ -11,6 +11,7 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.deletions.orphan_search import OrphanWish, search_orphans
+from app.catalog.exports import writing
 from app.catalog.exports.export_files import (
     ExportedSettings,
     ExportedWarehouse,
@@ -328,6 +329,24 @@ def test_a_store_that_does_not_answer_is_tried_at_the_next_turn(local: Catalog) 
     assert exports(local) == []
     let_turn_come(local)
     export_what_is_due(local.server)
+    assert len(exports(local)) == 1
+
+
+def test_an_export_ends_between_two_pages_when_the_server_stops_and_gives_its_turn_back(
+    local: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_PAGE", 1)
+    table_in(local)
+    export_what_is_due(local.server)
+    let_turn_come(local)
+
+    answers = iter([False, False])
+    export_what_is_due(local.server, lambda: next(answers, True))
+    assert exports(local) == []
+    export_what_is_due(local.server, lambda: True)
+    assert exports(local) == []
+    export_what_is_due(local.server)
+
     assert len(exports(local)) == 1
 
 
