@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
@@ -151,7 +151,7 @@ def check_stores_soon(server: Server) -> None:
     What is found is logged. Nothing waits for it: before a first commit it is tried again, where it is not known.
     """
     try:
-        _check_soon(server, server.warehouses.list())
+        _check_soon(server, server.warehouses.list(Layout.HADOOP))
     except IcetowerError as error:
         log.warning("could not look for stores to be tried: %s", error)
 
@@ -267,7 +267,7 @@ class WarehouseMemo:
         found = self._server.warehouses.find(name) if _NAME.fullmatch(name) else None
         if found is None:
             # Only names are kept: the number of other spellings has no limit.
-            return _holding(self._server.warehouses.list(), name)
+            return _holding(self._server, name)
         with self._lock:
             self._found[name] = (time.monotonic(), found)
         return found
@@ -278,15 +278,32 @@ class WarehouseMemo:
             self._found.clear()
 
 
-def _holding(warehouses: Sequence[Warehouse], location: str) -> Warehouse:
+def _holding(server: Server, location: str) -> Warehouse:
     """Return the warehouse with the innermost root around a location."""
-    holding = [item for item in warehouses if is_inside(location, item.root_location)]
-    if not holding:
-        raise NoSuchWarehouse(location)
-    innermost = max(holding, key=lambda item: len(item.root_location))
-    same = sorted(item.name for item in holding if is_inside(item.root_location, innermost.root_location))
+    if "/" not in location:
+        raise NoSuchWarehouse(location)  # A name: not all warehouses are read for it.
+    pieces = set(location.lower().split("/"))
+    holding = [
+        (name, root)
+        for name, root in server.warehouses.roots()
+        if _may_hold(root, pieces) and is_inside(location, root)
+    ]
+    _, innermost = max(holding, key=lambda item: len(item[1]), default=("", ""))
+    same = sorted(name for name, root in holding if is_inside(root, innermost))
     if len(same) > 1:
         raise InvalidRequest(
             f"Location {location[:500]} belongs to several warehouses: ask for one by its name: {', '.join(same)}"
         )
-    return innermost
+    found = server.warehouses.find(same[0]) if same else None
+    if found is None:
+        raise NoSuchWarehouse(location)
+    return found
+
+
+def _may_hold(root: str, pieces: Collection[str]) -> bool:
+    """Say whether a root can hold a location with these pieces: all of its own are among them.
+
+    To look at the last one alone spares thousands of others to be taken apart.
+    """
+    last = root.lower().rstrip("/").rpartition("/")[2]
+    return last in pieces or last.endswith(":")

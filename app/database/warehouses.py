@@ -94,6 +94,12 @@ class Warehouses:
         row = self._database.read(lambda connection: connection.execute(query).one_or_none())
         return None if row is None else _warehouse(row)
 
+    def find_by_id(self, warehouse_id: int) -> Warehouse | None:
+        """Return the warehouse of this id, if there is one."""
+        query = select(*_COLUMNS).where(rows.c.id == warehouse_id)
+        row = self._database.read(lambda connection: connection.execute(query).one_or_none())
+        return None if row is None else _warehouse(row)
+
     def update(
         self, name: str, change: Callable[[Warehouse], Warehouse], author: Author | None = None
     ) -> Warehouse:
@@ -170,11 +176,17 @@ class Warehouses:
         except ConstraintBroken as error:
             raise WarehouseNotEmpty(name) from error
 
-    def list(self) -> Sequence[Warehouse]:
-        """Return all warehouses, by name."""
-        query = select(*_COLUMNS).order_by(rows.c.name)
+    def list(self, *layouts: Layout) -> Sequence[Warehouse]:
+        """Return all warehouses, or those of some layouts, by name."""
+        query = select(*_COLUMNS).where(rows.c.layout.in_(tuple(layouts or Layout))).order_by(rows.c.name)
         found = self._database.read(lambda connection: connection.execute(query).all())
         return [_warehouse(row) for row in found]
+
+    def roots(self) -> Sequence[tuple[str, str]]:
+        """Return name and root location of all warehouses, by name."""
+        query = select(rows.c.name, rows.c.root_location).order_by(rows.c.name)
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return [(name, root) for name, root in found]
 
     def list_page(self, after_id: int, limit: int) -> Sequence[Warehouse]:
         """Return up to `limit` warehouses with ids above `after_id`, in their order."""

@@ -306,7 +306,7 @@ def own_catalog(server: Server, warehouse_id: int) -> Catalog:
     Raises:
         NoSuchWarehouse: it is gone; without it the server does not know how to reach the files.
     """
-    warehouse = next((item for item in server.warehouses.list() if item.id == warehouse_id), None)
+    warehouse = server.warehouses.find_by_id(warehouse_id)
     if warehouse is None:
         raise NoSuchWarehouse(f"number {warehouse_id}")
     return Catalog(server, warehouse, SERVER_ITSELF)

@@ -131,7 +131,7 @@ def _outside_other_trees(
         owner: on whose behalf they are to go.
         around: the files, with all folders that each lies in.
     """
-    warehouses = [each for each in catalog.server.warehouses.list() if each.layout is Layout.HADOOP]
+    warehouses = catalog.server.warehouses.list(Layout.HADOOP)
     locations, own = list(around), with_real_folders(owner.places) if warehouses else owner.places
     for warehouse in warehouses:
         files = catalog.server.files_of(warehouse)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from app.catalog.context.catalog import Catalog, own_catalog
+from app.catalog.context.callers import SERVER_ITSELF
+from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import may_be_of
 from app.catalog.context.server import Server
 from app.catalog.deletions.state_files import StateFiles
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.warehouses import Layout
 from app.engine.model.ids import Location
-from app.errors import FilesUnavailable, IcetowerError, NoSuchTable, NoSuchWarehouse, Unavailable
+from app.errors import FilesUnavailable, IcetowerError, NoSuchTable, Unavailable
 from app.fileio.locations import folder_name
 
 _PAGE = 10_000
@@ -21,15 +23,7 @@ _PAGE = 10_000
 
 def file_system_warehouses(server: Server) -> list[Catalog]:
     """Return the warehouses whose tables have no rows, as the server itself sees them."""
-    found = []
-    for warehouse in server.warehouses.list():
-        try:
-            catalog = own_catalog(server, warehouse.id)
-        except NoSuchWarehouse:
-            continue
-        if not catalog.has_rows:
-            found.append(catalog)
-    return found
+    return [Catalog(server, warehouse, SERVER_ITSELF) for warehouse in server.warehouses.list(Layout.HADOOP)]
 
 
 def tables_that_count(catalog: Catalog) -> Iterator[Pointer]:

@@ -121,14 +121,14 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
     dropped = catalog.server.dropped.list(catalog.warehouse.id, 0)
     known.noted = tuple(map(exported_drop, dropped))
     known.waiting_purges = sum(item.purge for item in dropped)
-    known.has_neighbours = len(catalog.server.warehouses.list()) > 1
+    known.has_neighbours = len(catalog.server.warehouses.list_page(0, 2)) > 1
     known.inner = tuple(_inner_warehouses(catalog, known.export))
     return known
 
 
 def _inner_warehouses(catalog: Catalog, export: Export | None) -> Iterator[tuple[str, str]]:
     others = [(other.name, other.root_location) for other in (export.warehouses if export else ())]
-    others += [(other.name, other.root_location) for other in catalog.server.warehouses.list()]
+    others += catalog.server.warehouses.roots()
     own = catalog.warehouse.root_location
     for name, root in dict(others).items():
         if is_inside(root, own) and not is_inside(own, root):

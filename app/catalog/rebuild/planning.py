@@ -395,5 +395,5 @@ def _missing_namespaces(
 
 def _missing_warehouses(catalog: Catalog, known: Known) -> list[ExportedWarehouse]:
     """Return the warehouses of the export that the server has not got."""
-    there = {warehouse.name for warehouse in catalog.server.warehouses.list()}
+    there = {name for name, _root in catalog.server.warehouses.roots()}
     return [other for other in (known.export.warehouses if known.export else ()) if other.name not in there]

@@ -11,7 +11,7 @@ import pytest
 from app.database.dropped import DroppedThings
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import PURGE_NOW, Recovery
-from app.database.warehouses import Warehouse
+from app.database.warehouses import Layout, Warehouse
 from app.errors import InvalidSetting, NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, levels, name
 
@@ -32,6 +32,18 @@ def test_created_warehouse_is_found_as_it_is(stores: Stores) -> None:
     )
     assert stores.warehouses.find("Lake") is None
     assert [each.name for each in stores.warehouses.list()] == ["lake", "main"]
+
+
+def test_warehouses_are_found_by_id_by_layout_and_by_their_roots(stores: Stores) -> None:
+    lake = stores.warehouses.create("lake", "s3://lake", layout=Layout.HADOOP, created_ms=NOW_MS)
+
+    assert stores.warehouses.find_by_id(lake.id) == lake
+    assert stores.warehouses.find_by_id(lake.id + 1) is None
+    assert stores.warehouses.list(Layout.HADOOP) == [lake]
+    assert stores.warehouses.roots() == [
+        ("lake", "s3://lake"),
+        ("main", stores.warehouse.root_location),
+    ]
 
 
 def test_a_taken_name_is_refused(stores: Stores) -> None:

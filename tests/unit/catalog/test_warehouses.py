@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.catalog.context.server import Server
+from app.catalog.tables import purge_table
 from app.catalog.warehouse_changes import MappingChange, WarehouseChange
-from app.catalog.warehouses import check_stores_soon, create_warehouse, update_warehouse
-from app.database.warehouses import Layout
+from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_warehouse, update_warehouse
+from app.database.warehouses import Layout, Warehouse, Warehouses
 from app.engine.model.ids import Location
 from app.errors import FilesUnavailable, InvalidLocation, InvalidSetting, NoSuchWarehouse
 from app.fileio.local import LocalFiles
 from app.fileio.trees import FolderEntry
 from app.tree_errors import TreeRefusal
-from tests.builders.catalogs import CALLER, START_MS, server_on
+from tests.builders.catalogs import CALLER, START_MS, new_warehouse, server_on
+from tests.builders.queues import work_off_one
+from tests.builders.tables import DEPARTURES, table_in
 
 
 class TriedTree(LocalFiles):
@@ -172,3 +175,37 @@ def test_settings_of_hdfs_are_checked_when_they_are_given(tmp_path: Path) -> Non
     found = server.warehouses.find("lake")
     assert found is not None
     assert found.storage == good
+
+
+class ManyWarehouses(Warehouses):
+    """Of so many that reading all of them takes too long."""
+
+    def list(self, *layouts: Layout) -> Sequence[Warehouse]:
+        assert layouts == (Layout.HADOOP,)
+        return super().list(*layouts)
+
+    def roots(self) -> Sequence[tuple[str, str]]:
+        raise AssertionError("all of them are read")
+
+
+def with_many(server: Server) -> Server:
+    return replace(server, warehouses=ManyWarehouses(server.warehouses._database))
+
+
+@pytest.mark.parametrize("name", ["nobody", "no body", "", "nobody@2026-11-20", "s3:"])
+def test_no_others_are_read_for_an_unknown_name(tmp_path: Path, name: str) -> None:
+    server = server_on(f"sqlite:///{tmp_path}/icetower.db")
+
+    with pytest.raises(NoSuchWarehouse):
+        WarehouseMemo(with_many(server)).load(name)
+
+
+def test_a_purge_reads_no_warehouses_but_its_own_and_those_of_file_system_tables(tmp_path: Path) -> None:
+    server = with_many(server_on(f"sqlite:///{tmp_path}/icetower.db", LocalFiles()))
+    catalog = new_warehouse(server, root=f"file://{tmp_path}/lake")
+    table = table_in(catalog)
+    purge_table(catalog, DEPARTURES)
+
+    work_off_one(server)
+
+    assert not catalog.files.exists(table.location)
