@@ -11,7 +11,7 @@ import typer
 from app.cli.terminal.arguments import identifier_from, namespace_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group
-from app.cli.terminal.output import print_json, print_line, remark
+from app.cli.terminal.output import print_json, print_json_list, print_line, remark
 from app.cli.terminal.rendering import print_facts, print_table
 from app.client.catalog import RemoteCatalog
 from app.client.table.tables import TableCalls
@@ -68,13 +68,13 @@ def _add_list(commands: typer.Typer, kind: NamedKind) -> None:
     ) -> None:
         within = namespace_from(namespace, separator)
         with connected(uri, warehouse) as catalog:
-            found = list(kind.calls(catalog).list(within))
-        if as_json:
-            print_json([{"namespace": list(item.namespace.levels), "name": item.name} for item in found])
-        elif found:
-            print_table([noun], [[item.name] for item in found])
-        else:
-            remark(f"No {noun}s in namespace {namespace}.")
+            found = kind.calls(catalog).list(within)
+            if as_json:
+                print_json_list(
+                    {"namespace": list(item.namespace.levels), "name": item.name} for item in found
+                )
+            elif not print_table([noun], ([item.name] for item in found)):
+                remark(f"No {noun}s in namespace {namespace}.")
 
 
 def _add_show(commands: typer.Typer, kind: NamedKind) -> None:

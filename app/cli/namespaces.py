@@ -9,7 +9,7 @@ import typer
 from app.cli.terminal.arguments import namespace_from, properties_from, written
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, group
-from app.cli.terminal.output import print_json, print_line, remark
+from app.cli.terminal.output import print_json, print_json_list, print_line, remark
 from app.cli.terminal.rendering import print_facts, print_table
 from app.cli.terminal.texts import property_lines
 
@@ -43,13 +43,11 @@ def list_namespaces(
     """
     within = namespace_from(parent, separator) if parent else None
     with connected(uri, warehouse) as catalog:
-        found = list(catalog.namespaces.list(within))
-    if as_json:
-        print_json([list(namespace.levels) for namespace in found])
-    elif found:
-        print_table(["namespace"], [[written(namespace, separator)] for namespace in found])
-    else:
-        remark(f"No namespaces within {parent}." if parent else "No namespaces yet.")
+        found = catalog.namespaces.list(within)
+        if as_json:
+            print_json_list(list(namespace.levels) for namespace in found)
+        elif not print_table(["namespace"], ([written(namespace, separator)] for namespace in found)):
+            remark(f"No namespaces within {parent}." if parent else "No namespaces yet.")
 
 
 @commands.command("create")

@@ -9,10 +9,11 @@ import typer
 from app.cli.terminal.arguments import identifier_from, namespace_from, server_moment
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, Yes, group, optional
-from app.cli.terminal.output import confirm_or_stop, print_json, print_line, remark
+from app.cli.terminal.output import confirm_or_stop, print_json, print_json_list, print_line, remark
 from app.cli.terminal.rendering import print_table
 from app.cli.terminal.texts import counted, moment_text
 from app.client.request_parts import JsonObject
+from app.engine.model.identifiers import Namespace
 
 dropped = group(
     """List what was dropped and can come back, or let it go for good.
@@ -38,14 +39,12 @@ def list_dropped(
     - `icetower dropped list`
     """
     with connected(uri, warehouse) as catalog:
-        found = list(catalog.past.dropped())
-    if as_json:
-        print_json(found)
-    elif found:
+        found = catalog.past.dropped()
         columns = ["id", "kind", "name", "dropped", "by", "until", "then"]
-        print_table(columns, [_row(entry, separator) for entry in found])
-    else:
-        remark("Nothing that was dropped can come back.")
+        if as_json:
+            print_json_list(found)
+        elif not print_table(columns, (_row(entry, separator) for entry in found)):
+            remark("Nothing that was dropped can come back.")
 
 
 def _row(entry: JsonObject, separator: str) -> list[str]:
@@ -84,7 +83,9 @@ def purge_dropped(
     with connected(uri, warehouse) as catalog:
         if not yes:
             # Only what is asked about: while the question waits, another one of the name may be dropped.
-            latest = next((entry for entry in catalog.past.dropped() if _is_meant(entry, wanted)), None)
+            levels = wanted.get("namespace")
+            of_name = catalog.past.dropped(levels and Namespace(tuple(levels)), wanted.get("name"))
+            latest = next((entry for entry in of_name if _is_meant(entry, wanted)), None)
             about = "" if latest is None else f", dropped {moment_text(latest['dropped-at-ms'])}"
             confirm_or_stop(f"Purge {name or f'id {dropped_id}'}{about}? It cannot come back then.")
             wanted = wanted if latest is None else {"id": latest["id"]}

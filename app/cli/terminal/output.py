@@ -21,6 +21,15 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def print_json_list(items: Iterable[object]) -> None:
+    """Print a JSON array of values as they come: none of them is kept."""
+    number = 0
+    for number, item in enumerate(items, 1):
+        text = json.dumps(item, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+        print(f"[\n  {text}" if number == 1 else f",\n  {text}", end="")
+    print("\n]" if number else "[]")
+
+
 def print_line(text: str) -> None:
     """Print one line of result."""
     print(plain(text), flush=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 from time import sleep
 from typing import IO
 
 from rich.box import SIMPLE
+from rich.cells import cell_len
 from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -21,13 +22,42 @@ from app.cli.terminal.texts import plain
 
 NAME_WIDTH = 12
 """Long names are folded so far, if the columns beside them need the room."""
+FITTED_ROWS = 1000
+"""So many rows are looked at for the widths of their columns."""
+_GAP = "   "
 WIDTH_OF_A_PIPE = 1000
 """A pipe or file has no edge, so no name is cut or folded there."""
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under their column names."""
-    _console(sys.stdout).print(_table(columns, rows))
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
+    """Print rows under their column names; return whether there were any, for nothing is printed then.
+
+    Where there are many they are printed as they come, under columns that are as wide as the first ones need: the
+    library would keep them all, and needs a second for a thousand.
+    """
+    left = iter(rows)
+    first = list(islice(left, FITTED_ROWS))
+    next_one = list(islice(left, 1))
+    if not next_one:
+        if first:
+            _console(sys.stdout).print(_table(columns, first))
+        return bool(first)
+    begun = [list(map(_line_of, row)) for row in first]
+    widths = [max(map(cell_len, column)) for column in zip(columns, *begun, strict=True)]
+    rule = "─" * (sum(widths) + len(_GAP) * (len(widths) - 1))
+    print(_aligned(columns, widths), rule, *(_aligned(row, widths) for row in begun), sep="\n")
+    for row in chain(next_one, left):
+        print(_aligned(list(map(_line_of, row)), widths))
+    return True
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True))
+    return _GAP.join(padded).rstrip()
+
+
+def _line_of(value: object) -> str:
+    return _cell(value).plain.replace("\n", "\\n")
 
 
 def show_live(columns: Sequence[str], rows: Callable[[], Iterable[Sequence[object]]], pause_s: float) -> None:

@@ -208,4 +208,5 @@ def test_a_purge_reads_no_warehouses_but_its_own_and_those_of_file_system_tables
 
     work_off_one(server)
 
+    assert table.location is not None
     assert not catalog.files.exists(table.location)

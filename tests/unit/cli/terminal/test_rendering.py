@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+
 import pytest
 
-from app.cli.terminal.rendering import print_facts, shown_progress
+from app.cli.terminal.output import print_json_list
+from app.cli.terminal.rendering import FITTED_ROWS, print_facts, print_table, shown_progress
 
 
 def test_progress_that_is_stopped_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,3 +33,38 @@ def test_names_of_facts_do_nothing_to_a_terminal(capsys: pytest.CaptureFixture[s
     print_facts([("SQL (spark\x1b[31m)", "SELECT 1")])
 
     assert capsys.readouterr().out.startswith("SQL (spark\\x1b[31m)")
+
+
+def test_many_rows_are_printed_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        for number in range(FITTED_ROWS + 3):
+            shown.append(capsys.readouterr().out)
+            yield number, f"ü{number}" if number else "two\nlines", None
+
+    assert print_table(["id", "name", "x"], rows())
+
+    lines = ("".join(shown) + capsys.readouterr().out).splitlines()
+    assert lines[:4] == ["id    name         x", "─" * 20, "0     two\\nlines", "1     ü1"]
+    assert lines[-1] == f"{FITTED_ROWS + 2}   ü{FITTED_ROWS + 2}"
+    assert len(lines) == FITTED_ROWS + 5
+    # The last but one was printed before the last one was asked for.
+    assert f"ü{FITTED_ROWS + 1}\n" in shown[-1]
+
+
+def test_no_rows_print_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not print_table(["id"], [])
+
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "items", [[], [["a", "ü\u2028"]], [{"a": {"b": [1]}}, {}, "two\nlines"]], ids=["none", "one", "three"]
+)
+def test_a_list_that_is_printed_as_it_comes_is_the_same_document(
+    capsys: pytest.CaptureFixture[str], items: list[object]
+) -> None:
+    print_json_list(iter(items))
+
+    assert capsys.readouterr().out == json.dumps(items, indent=2, ensure_ascii=False) + "\n"
