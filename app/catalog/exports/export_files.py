@@ -118,6 +118,9 @@ class Export:
     at_ms: int
     sequence: int
     """The newest event of any pointer when it was begun."""
+    warehouse: str
+    root_location: str
+    """Of the warehouse; both are empty if it does not say."""
     namespaces: dict[Namespace, dict[str, str]] = field(default_factory=dict)
     pointers: dict[TableIdentifier, ExportedPointer] = field(default_factory=dict)
     dropped: list[ExportedDrop] = field(default_factory=list)
@@ -239,7 +242,8 @@ def read_export(files: FileIO, location: Location) -> Export:
             raise InvalidRequest(f"{location} is no export of pointers that this build can read")
         if not all(isinstance(header[name], int) for name in ("at-ms", "sequence")):
             raise TypeError("at-ms and sequence must be numbers")
-        export = Export(location, header["at-ms"], header["sequence"])
+        of_warehouse = str(header.get("warehouse", "")), str(header.get("root-location", ""))
+        export = Export(location, header["at-ms"], header["sequence"], *of_warehouse)
         last: dict[str, Any] = {}
         for last in lines:
             _take(export, last)

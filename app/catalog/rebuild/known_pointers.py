@@ -25,7 +25,7 @@ from app.engine.chains.tables import Since
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import InvalidRequest
-from app.fileio.locations import is_inside
+from app.fileio.locations import is_inside, place_of
 from app.formats.metadata.chain_facts import place_text
 
 log = logging.getLogger(__name__)
@@ -106,13 +106,14 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
         uses_exports: False to leave exports out.
 
     Raises:
-        InvalidRequest: the export cannot be understood.
+        InvalidRequest: the export cannot be understood, or is of a warehouse elsewhere.
         FileMissing, FilesUnavailable: the export cannot be read.
     """
     known = Known(list(pointers_of(catalog)))
     known.dropped = catalog.server.pointer_exports.dropped_uuids(catalog.warehouse.id)
     if export is not None:
         known.export = read_export(catalog.files, export)
+        _check_is_of(catalog, known.export)
     elif uses_exports:
         known.export = _newest_export(catalog)
     if known.export is not None:
@@ -186,6 +187,7 @@ def _newest_export(catalog: Catalog) -> Export | None:
             continue
         try:
             export = read_export(catalog.files, file.location)
+            _check_is_of(catalog, export)
         except InvalidRequest as error:
             log.warning("an export is passed over: %s", error)
             continue
@@ -198,6 +200,22 @@ def _newest_export(catalog: Catalog) -> Export | None:
             continue
         return export
     return None
+
+
+def _check_is_of(catalog: Catalog, export: Export) -> None:
+    """Check that an export is of what lies here; the warehouse may have had another name.
+
+    All that another one does not name would count as dropped here, and what was dropped there would be noted here.
+
+    Raises:
+        InvalidRequest: it is of a warehouse elsewhere, as where a warehouse was copied together with its exports.
+    """
+    root = catalog.warehouse.root_location
+    if export.root_location and place_of(export.root_location) != place_of(root):
+        raise InvalidRequest(
+            f"{export.location} is of warehouse {export.warehouse[:200]} at {export.root_location[:500]}, and not "
+            f"of one at {root}"
+        )
 
 
 def _not_yet_there(present: Iterable[KnownPointer], export: Export) -> Iterator[KnownPointer]:

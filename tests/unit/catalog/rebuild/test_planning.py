@@ -11,6 +11,7 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.exports.export_files import export_folder
 from app.catalog.exports.writing import export_pointers
 from app.catalog.rebuild.carrying_out import carry_out
 from app.catalog.rebuild.known_pointers import NamedBy
@@ -404,6 +405,25 @@ def test_older_exports_of_another_database_do_not_count_after_one_of_this_databa
     export_pointers(found.server, found.warehouse)
 
     assert plan_rebuild(found, WISH).export is None
+
+
+def test_an_export_of_a_warehouse_elsewhere_counts_for_nothing(
+    lost: Catalog, found: Catalog, store: MemoryFiles
+) -> None:
+    table_in(lost)
+    # A table of a warehouse beside it, whose export was copied into its folder together with other files.
+    beside = new_warehouse(lost.server, "beside", "memory://beside")
+    table_in(beside, ARRIVALS)
+    named.drop(beside, TABLES, ARRIVALS)
+    of_beside = export_pointers(beside.server, beside.warehouse)
+    assert of_beside is not None
+    folder = export_folder(lost.warehouse.root_location, lost.warehouse.name)
+    store.write_new(Location(f"{folder}/{of_beside.rpartition('/')[2]}"), store.read(of_beside))
+
+    plan = plan_rebuild(found, WISH)
+    assert (plan.export, plan.drops, sole(plan).action) == (None, [], Action.ADD)
+    with pytest.raises(InvalidRequest, match="is of warehouse beside at memory://beside, and not of one at"):
+        plan_rebuild(found, replace(WISH, export=of_beside))
 
 
 def test_a_table_that_moves_on_while_files_are_listed_is_left(
