@@ -14,6 +14,8 @@ from app.errors import DatabaseUnavailable, InvalidSetting
 
 _PARTIAL = ".icetower-part"
 _BROKEN_OFF_AFTER_S = 3600.0
+_PRIMARY_CODE = 0xFF
+"""What SQLite's codes of errors have in common that are of one kind."""
 
 
 def back_up(url: str, target: Path) -> int:
@@ -76,16 +78,34 @@ def _path_of(url: str) -> Path:
 
 def _copy(source: Path, target: Path) -> None:
     """Copy all pages in one step: writers go on meanwhile, and the copy is one state."""
-    with (
-        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as reading,
-        closing(sqlite3.connect(target)) as writing,
-    ):
+    with closing(_opened(source)) as reading, closing(sqlite3.connect(target)) as writing:
         reading.backup(writing)
         # A single file, without the log beside it that WAL needs; the next server turns it on again.
         writing.execute("PRAGMA journal_mode = DELETE")
         found = writing.execute("PRAGMA integrity_check").fetchone()
         if found != ("ok",):
             raise DatabaseUnavailable(f"The copy of {source} is damaged: {found}")
+
+
+def _opened(source: Path) -> sqlite3.Connection:
+    """Open a database to read it, also where nothing can be written beside it, as on a mount for reading only."""
+    uri = f"{source.absolute().as_uri()}?mode=ro"
+    opened = sqlite3.connect(uri, uri=True, timeout=30)
+    try:
+        opened.execute("PRAGMA schema_version").fetchone()
+        return opened
+    except sqlite3.Error as error:
+        opened.close()
+        if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_CANTOPEN:
+            raise
+        log = Path(f"{source}-wal")
+        if log.exists() and log.stat().st_size:
+            raise DatabaseUnavailable(
+                f"Cannot copy {source}: SQLite can write nothing beside it, and needs that to read the commits in "
+                f"{log}. Copy both files to a folder that can be written to, and back up the copy"
+            ) from error
+    # All of it is in the one file, and nobody is at work on it: who is has a log.
+    return sqlite3.connect(f"{uri}&immutable=1", uri=True)
 
 
 def _sync(path: Path) -> None:

@@ -112,6 +112,30 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("has_commits", [False, True])
+def test_a_database_beside_which_nothing_can_be_written_is_copied_unless_commits_would_be_left_out(
+    tmp_path: Path, has_commits: bool
+) -> None:
+    source = tmp_path / "icetower.db"
+    with closing(sqlite3.connect(source)) as writing:
+        writing.execute("PRAGMA journal_mode = WAL")
+        writing.execute("CREATE TABLE t (n INTEGER)")
+        log = Path(f"{source}-wal").read_bytes()
+    if has_commits:
+        Path(f"{source}-wal").write_bytes(log)
+    # Not even root can make this file.
+    Path(f"{source}-shm").symlink_to(tmp_path / "nowhere" / "shm")
+
+    if has_commits:
+        with pytest.raises(DatabaseUnavailable, match="Copy both files to a folder that can be written to"):
+            back_up(f"sqlite:///{source}", tmp_path / "copy.db")
+        assert not (tmp_path / "copy.db").exists()
+        return
+    back_up(f"sqlite:///{source}", tmp_path / "copy.db")
+    with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+        assert copy.execute("SELECT name FROM sqlite_master").fetchall() == [("t",)]
+
+
 def test_a_damaged_database_leaves_no_copy(tmp_path: Path) -> None:
     (tmp_path / "icetower.db").write_bytes(b"SQLite format 3\0" + b"x" * 5_000)
 
