@@ -305,7 +305,8 @@ async def _lifespan(
     except IcetowerError as error:
         log.critical("cannot start: %s", error)
         raise
-    stop = threading.Event()
+    stop = server.is_stopping
+    stop.clear()
     housekeeping = threading.Thread(
         target=keep_house, args=(server, stop, settings.file_deletion_interval_seconds), name="housekeeping"
     )

@@ -181,6 +181,8 @@ class Server:
     """Which file-system tables were seen last, by the ids of their pointers."""
     has_deletions: threading.Event = field(default_factory=threading.Event)
     """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""
+    is_stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when the process is to end: deletions of files end at the next batch, and another process goes on."""
     step: Callable[[str], None] = _ignore
     """Called with the name of each step of a commit as it is reached; crash tests stop the process there."""
 

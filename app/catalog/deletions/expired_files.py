@@ -15,7 +15,7 @@ from app.catalog.context.places.table_places import names_of, own_places
 from app.catalog.deletions.orphan_search import path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.purge import PurgedPlaces
-from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
+from app.catalog.deletions.runner import PlanOutdated, delete_groups, groups_of, hold_on
 from app.catalog.deletions.state_files import StateFiles
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
@@ -84,7 +84,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     owner = Owner.of(deletion.uuid, deletion.pointer_id, current, landed)
     if current is None:
         owner = replace(owner, places=owner.places | _purged_places(catalog, deletion.uuid))
-    readers = OtherReaders(catalog, owner, lambda: catalog.server.file_deletions.hold(deletion.id, LEASE_MS))
+    readers = OtherReaders(catalog, owner, lambda: hold_on(catalog, deletion))
     own = None if pointer is None or current is None else _OwnTable(catalog, pointer, current)
 
     def unread(locations: Sequence[Location]) -> list[Location]:

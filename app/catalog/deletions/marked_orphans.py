@@ -10,7 +10,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.orphan_search import check_may_delete, path_hash
 from app.catalog.deletions.orphans import files_of
 from app.catalog.deletions.reached_states import ReachedStates
-from app.catalog.deletions.runner import LEASE_MS, WORKERS, PlanOutdated, delete_all
+from app.catalog.deletions.runner import WORKERS, PlanOutdated, delete_all, hold_on
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
@@ -85,8 +85,7 @@ class _Work:
         with ThreadPoolExecutor(WORKERS, "file-deletions") as pool:
             while batches := server.orphan_runs.waiting(run_id, limit=1):
                 (batch,) = batches
-                if not server.file_deletions.hold(run_id, LEASE_MS):
-                    raise PlanOutdated
+                hold_on(self._catalog, self._deletion)
                 files = {file.location: file for file in files_of(batch)}
                 unchanged = [
                     where
@@ -120,7 +119,7 @@ class _Work:
     def _note(self, location: Location) -> bool:
         self._notes += 1
         if self._notes % _NOTES_A_HOLD == 0:
-            self._catalog.server.file_deletions.hold(self._deletion.id, LEASE_MS)
+            hold_on(self._catalog, self._deletion)
         number = path_hash(location)
         if number not in self._marked:
             return False

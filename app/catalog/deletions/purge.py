@@ -14,7 +14,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import names_of, own_folders
 from app.catalog.deletions.other_readers import OtherReaders
-from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
+from app.catalog.deletions.runner import PlanOutdated, delete_groups, groups_of, hold_on
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
@@ -112,7 +112,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     purged = PurgedPlaces.of(metadata)
     catalog.server.file_deletions.note(deletion.id, purged.to_json(waits=False))
     owner = Owner.of(deletion.uuid, deletion.pointer_id, metadata)
-    readers = OtherReaders(catalog, owner, lambda: catalog.server.file_deletions.hold(deletion.id, LEASE_MS))
+    readers = OtherReaders(catalog, owner, lambda: hold_on(catalog, deletion))
     delete_groups(catalog, deletion, owner, groups, None, readers.unread)
     return _end(catalog, deletion, purged, list(itertools.chain.from_iterable(groups.values())))
 

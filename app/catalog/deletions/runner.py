@@ -24,7 +24,18 @@ _STEPS = {"expire": "expired", "purge": "purged"}
 
 
 class PlanOutdated(Exception):
-    """What was planned is no longer right, or another worker has ended it."""
+    """What was planned is no longer right, another worker has ended it, or one is to go on with it."""
+
+
+def hold_on(catalog: Catalog, deletion: Deletion) -> None:
+    """Hold an entry in the queue for longer.
+
+    Raises:
+        PlanOutdated: another worker has ended it, or this process is to end.
+    """
+    server = catalog.server
+    if server.is_stopping.is_set() or not server.file_deletions.hold(deletion.id, LEASE_MS):
+        raise PlanOutdated
 
 
 def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:
@@ -65,8 +76,7 @@ def delete_groups(
     with ThreadPoolExecutor(WORKERS, "file-deletions") as pool:
         for name, group in groups.items():
             for batch in _batches(group):
-                if not catalog.server.file_deletions.hold(deletion.id, LEASE_MS):
-                    raise PlanOutdated
+                hold_on(catalog, deletion)
                 # After `begin`: what commits take in later is refused, and what they took in before is seen.
                 going = unread(deletable(catalog, owner, batch))
                 # What names these files must stay until they are gone.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.catalog.context.callers import SERVER_ITSELF
+from app.catalog.context.catalog import Catalog
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.tables import purge_table
 from app.engine.model.ids import Location
@@ -25,9 +27,8 @@ def files_of(store: MemoryFiles) -> set[str]:
     return {file.location for file in store.list_files(Location("memory://"))}
 
 
-@pytest.mark.parametrize("kind", ["purge", "expire"])
-def test_what_was_judged_in_one_store_is_not_deleted_once_there_is_another(tmp_path: Path, kind: str) -> None:
-    store = MemoryFiles()
+def with_files_to_delete(tmp_path: Path, store: MemoryFiles, kind: str) -> Catalog:
+    """Return a catalog in whose queue the files of a table are, or of one of its snapshots."""
     catalog = catalog_on(f"sqlite:///{tmp_path}/icetower.db", store)
     files = TableFiles(store)
     table_in(catalog)
@@ -40,6 +41,13 @@ def test_what_was_judged_in_one_store_is_not_deleted_once_there_is_another(tmp_p
     else:
         wish = ExpiryWish(older_than_ms=START_MS * 2, retain_last=1)
         expire_snapshots(catalog, DEPARTURES, ExpiryRequest(wish))
+    return catalog
+
+
+@pytest.mark.parametrize("kind", ["purge", "expire"])
+def test_what_was_judged_in_one_store_is_not_deleted_once_there_is_another(tmp_path: Path, kind: str) -> None:
+    store = MemoryFiles()
+    catalog = with_files_to_delete(tmp_path, store, kind)
     at_the_change: set[str] = set()
 
     def move(step: str) -> None:
@@ -59,3 +67,24 @@ def test_what_was_judged_in_one_store_is_not_deleted_once_there_is_another(tmp_p
     assert work_off_one(with_the_new_settings)
     assert files_of(store) < at_the_change
     assert with_the_new_settings.file_deletions.counts() == {"done": 1}
+
+
+@pytest.mark.parametrize("kind", ["purge", "expire"])
+def test_a_process_that_is_to_end_lets_another_go_on_with_its_deletion(tmp_path: Path, kind: str) -> None:
+    store = MemoryFiles()
+    catalog = with_files_to_delete(tmp_path, store, kind)
+    when_asked: set[str] = set()
+
+    def ask_to_end(step: str) -> None:
+        if step.endswith("_content_deleted"):
+            server.is_stopping.set()
+            when_asked.update(files_of(store))
+
+    server = with_server(catalog, step=ask_to_end).server
+    assert work_off_one(server)
+    assert files_of(store) == when_asked
+
+    another = with_server(catalog, step=lambda _step: None, is_stopping=threading.Event()).server
+    assert work_off_one(another)
+    assert files_of(store) < when_asked
+    assert another.file_deletions.counts() == {"done": 1}
