@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from app.database.connections.sqlite_files import sqlite_file
+from app.database.connections.sqlite_files import check_log, sqlite_file
 from app.errors import DatabaseUnavailable, InvalidSetting
 
 _PARTIAL = ".icetower-part"
@@ -39,6 +39,7 @@ def back_up(url: str, target: Path) -> int:
     _forget_broken_off(target.absolute().parent)
     partial = target.with_name(f".{target.name}.{uuid4().hex}{_PARTIAL}")
     try:
+        check_log(source)
         _copy(source, partial)
         _sync(partial)
         try:

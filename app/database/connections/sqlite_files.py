@@ -11,6 +11,8 @@ from app.errors import DatabaseUnavailable, InvalidSetting
 
 FileIdentity = tuple[int, int]
 """The number of its device, and that of the file there."""
+_WITHOUT_LOG = b"\x01\x01"
+"""Bytes 18 and 19 of a database that no log belongs to (https://www.sqlite.org/fileformat.html)."""
 _YES = frozenset({"1", "true", "yes", "on", "y", "t"})
 """What SQLAlchemy takes for yes in a URL."""
 
@@ -38,13 +40,14 @@ def found_file(url: str) -> FileIdentity | None:
 
 
 def prepare_file(url: str) -> None:
-    """Make the folder of a SQLite database, and check that its file has one name.
+    """Make the folder of a SQLite database, and check that its file has one name and no log of another.
 
     SQLite names its log after the file, so of two names each has a log of its own: what is written by one is lost by
     the other. It follows symbolic links to the file itself.
 
     Raises:
-        InvalidSetting: the folder cannot be made, the file is a folder itself, or it has another name.
+        InvalidSetting: the folder cannot be made, the file is a folder itself, it has another name, or a log
+            beside it is not its own.
     """
     file = sqlite_file(url)
     if file is None:
@@ -64,6 +67,29 @@ def prepare_file(url: str) -> None:
                 f"The database {file} has {names} names (hard links), and servers that use it by several names destroy "
                 "it. Delete the others (`find / -samefile FILE` lists them), or use a copy"
             )
+        check_log(file)
+
+
+def check_log(file: Path) -> None:
+    """Check that the log beside a SQLite database is not that of a database which lay there before.
+
+    A killed server leaves its log, and SQLite takes what is in it for changes of any file that has the name. A database
+    with a log of its own says in its head that it has one; a backup says that it has none.
+
+    Raises:
+        InvalidSetting: it is that of another one.
+        OSError: one of the two cannot be read.
+    """
+    log = Path(f"{file}-wal")
+    if not log.exists() or not log.stat().st_size:
+        return
+    with file.open("rb") as opened:
+        versions = opened.read(20)[18:]
+    if versions == _WITHOUT_LOG:
+        raise InvalidSetting(
+            f"The database {file} was put in the place of another one, whose log is still beside it: SQLite would mix "
+            f"the two. Move {log} and {file}-shm away, or delete them, and start again"
+        )
 
 
 class OpenedFile:

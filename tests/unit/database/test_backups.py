@@ -9,6 +9,7 @@ import pytest
 
 from app.catalog.context.catalog import Catalog
 from app.database.backups import back_up
+from app.database.connections.sqlite_files import prepare_file
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import TableIdentifier
 from app.errors import DatabaseUnavailable, InvalidSetting
@@ -134,6 +135,33 @@ def test_a_database_beside_which_nothing_can_be_written_is_copied_unless_commits
     back_up(f"sqlite:///{source}", tmp_path / "copy.db")
     with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
         assert copy.execute("SELECT name FROM sqlite_master").fetchall() == [("t",)]
+
+
+def test_a_copy_is_not_mixed_with_the_log_of_the_database_that_it_replaces(tmp_path: Path) -> None:
+    file = tmp_path / "icetower.db"
+    url = f"sqlite:///{file}"
+    catalog = catalog_on(url)
+    table_in(catalog)
+    back_up(url, tmp_path / "copy.db")
+    table_in(catalog, TableIdentifier(FLIGHTS, "later"))
+    # As after a kill: the log of all that was done since the last checkpoint is there.
+    log = Path(f"{file}-wal").read_bytes()
+    prepare_file(url)
+    catalog.server.pointers._database.close()
+    file.write_bytes((tmp_path / "copy.db").read_bytes())
+    Path(f"{file}-wal").write_bytes(log)
+
+    with pytest.raises(
+        InvalidSetting, match="was put in the place of another one, whose log is still beside it"
+    ):
+        prepare_file(url)
+    with pytest.raises(InvalidSetting, match="whose log is still beside it"):
+        back_up(url, tmp_path / "second.db")
+    assert not (tmp_path / "second.db").exists()
+
+    Path(f"{file}-wal").unlink()
+    prepare_file(url)
+    check_whole(file)
 
 
 def test_a_damaged_database_leaves_no_copy(tmp_path: Path) -> None:
