@@ -19,6 +19,11 @@ from tests.servers.postgres import PostgresServer
 _SOCKET = ".s.PGSQL.5432"
 
 
+def socket_in(directory: Path) -> str:
+    """Return where clients find the socket of a server in a directory."""
+    return str(directory / _SOCKET)
+
+
 class Break(Enum):
     """What happens to a statement instead of its answer; in each case the client's connection is gone."""
 
@@ -53,7 +58,7 @@ class PostgresProxy:
 
     def __init__(self, server: PostgresServer) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="icetower-wire-", dir="/tmp"))
-        self._server_socket = str(server.directory / _SOCKET)
+        self._server_socket = socket_in(server.directory)
         self._break: tuple[bytes, Break] | None = None
         self._held: tuple[socket.socket, bytes, _Answers] | None = None
         self._lock = threading.Lock()
@@ -62,7 +67,7 @@ class PostgresProxy:
         self._is_cut_off = False
         self._sockets: list[socket.socket] = []
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(self.directory / _SOCKET))
+        self._listener.bind(socket_in(self.directory))
         self._listener.listen()
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -77,7 +82,7 @@ class PostgresProxy:
 
     def lead_to(self, server: PostgresServer) -> None:
         """Lead new connections to another server; those that are open stay where they are."""
-        self._server_socket = str(server.directory / _SOCKET)
+        self._server_socket = socket_in(server.directory)
 
     @property
     def has_broken(self) -> bool:
@@ -146,7 +151,7 @@ class PostgresProxy:
         with suppress(OSError), client:
             server.connect(self._server_socket)
             answers = _Answers(server, client)
-            for message in _messages(client):
+            for message in messages(client, begins_with_length=True):
                 self._flows.wait()
                 how = self._how_to_break(message)
                 if how is None:
@@ -189,13 +194,14 @@ def postgres_wire(postgres_server: PostgresServer) -> Iterator[PostgresProxy]:
         yield proxy
 
 
-def _messages(client: socket.socket) -> Iterator[bytes]:
-    """Yield what a client says, message by message; the first one, alone, begins with its length."""
-    with client.makefile("rb") as said:
-        first = said.read(4)
-        if len(first) < 4:
-            return
-        yield first + said.read(struct.unpack("!I", first)[0] - 4)
+def messages(wire: socket.socket, *, begins_with_length: bool = False) -> Iterator[bytes]:
+    """Yield what comes, message by message; the first one that a client says, alone, begins with its length."""
+    with wire.makefile("rb") as said:
+        if begins_with_length:
+            first = said.read(4)
+            if len(first) < 4:
+                return
+            yield first + said.read(struct.unpack("!I", first)[0] - 4)
         while kind := said.read(1):
             length = said.read(4)
             yield kind + length + said.read(struct.unpack("!I", length)[0] - 4)

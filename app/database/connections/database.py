@@ -26,6 +26,7 @@ from app.database.connections.driver_errors import (
     undid_transaction,
 )
 from app.database.connections.gates import LONGEST_WAIT_S, Gate
+from app.database.connections.own_sessions import check_own_sessions
 from app.database.connections.readers import Readers
 from app.database.connections.shared_writes import SharedWrites
 from app.database.connections.sqlite_files import FileIdentity, OpenedFile
@@ -61,6 +62,7 @@ class Database:
         self._pool_size = pool_size
         self._gate = Gate(pool_size, min(LONGEST_WAIT_S, pool_timeout_s))
         self._is_sqlite = self.dialect_name == "sqlite"
+        self._has_own_sessions = self._is_sqlite
         # SQLite has one writer at a time and the others poll; threads of this process wait here instead.
         self._sqlite_turn = Lock()
         self._kept_writers: dict[Engine, Connection] = {}
@@ -179,6 +181,10 @@ class Database:
     def _connect_reader(self) -> Connection:
         # SQLite would make an empty file in place of one that was moved away.
         self._file.check()
+        # Before the first reader: what is set for it would be set for others, too.
+        if not self._has_own_sessions:
+            check_own_sessions(self._write_engine, self._light_engine)
+            self._has_own_sessions = True
         return self._read_engine.connect()
 
     def _apart(self, work: Callable[[], _Result]) -> _Result:
