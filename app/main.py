@@ -57,6 +57,7 @@ from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.scan_plans import ScanPlans
 from app.database.schema.revisions import check_revision, found_revision, known_revision
+from app.database.schema.rights import check_changes
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.engine.health.thresholds import HealthThresholds
@@ -139,7 +140,7 @@ def create_app(
         readiness=readiness(
             server,
             lambda: warehouses.load(settings.default_warehouse),
-            database.check_writes,
+            lambda: check_changes(database),
             lambda: check_revision(database),
         ),
     )

@@ -28,6 +28,7 @@ from app.cli.server.workers import (
 from app.cli.terminal.output import warn
 from app.database.connections.database import Database
 from app.database.connections.sqlite_files import FileIdentity, found_file
+from app.database.schema.rights import check_changes
 from app.errors import CommitStateUnknown, Unavailable
 from app.fileio.locations import is_instant
 from app.main import build_server, create_app, open_database, prepare
@@ -109,7 +110,7 @@ def _prepare(settings: Settings) -> None:
 def _warn_of_what_cannot_be_written(settings: Settings, database: Database, server: Server) -> None:
     """Say before the server listens what `/ready` would say; it may be meant for reading alone."""
     try:
-        database.check_writes()
+        check_changes(database)
         warehouse = server.warehouses.find(settings.default_warehouse)
         # A store of a network may take long to say so.
         if warehouse is not None and is_instant(warehouse.root_location):

@@ -24,10 +24,12 @@ _NO_SCHEMA = "3F000"
 _MISSING_SQLITE_OBJECT = ("no such table", "no such column", "has no column named")
 
 _POSTGRES_REASONS = {
-    "25006": "it only reads (a standby, or a former primary)",
+    "25006": "it only reads (a standby, a former primary, or default_transaction_read_only is on)",
     "25P03": "this server stood still in the middle of a transaction",
     "25P04": "a transaction took longer than the role's transaction_timeout",
+    "42501": "its role lacks a right",
     "53100": "its disk is full",
+    "53200": "it has no memory left",
     "53300": "it has no connection left",
     "55P03": "another transaction held the row for too long",
     "57014": "it took too long",
