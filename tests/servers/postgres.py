@@ -141,6 +141,14 @@ class PostgresServer:
         ended = postmaster.children_user + postmaster.children_system
         return float(ended + sum(times.user + times.system for times in (postmaster, *others)))
 
+    def temporary_files(self) -> Path:
+        """Return the folder of the files that statements write for themselves alone."""
+        folder = self._data / "base" / "pgsql_tmp"
+        folder.mkdir(exist_ok=True)
+        if self._user is not None:
+            shutil.chown(folder, self._user)
+        return folder
+
     def execute(self, sql: str) -> None:
         """Run one statement as the administrator."""
         with psycopg.connect(self.url(), autocommit=True) as connection:

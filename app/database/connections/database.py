@@ -39,6 +39,16 @@ _LIGHT_POOL_SIZE = 4
 """More than one: a write that waits for a row must not hold up all others."""
 _NO_CHANGE = "DELETE FROM warehouses WHERE false"
 """Postgres refuses it where it only reads."""
+_LITTLE_MEMORY = "SET LOCAL work_mem = 64"
+_TEMPORARY_FILE = """
+    SELECT count(*) FROM generate_series(
+        1, CASE WHEN pg_size_bytes(current_setting('temp_file_limit')) BETWEEN 0 AND 1048576 THEN 0 ELSE 5000 END
+    )
+"""
+"""Postgres writes 72 kB to a file and deletes it, unless it may not.
+
+On a full disk a change is refused only when a table has to grow.
+"""
 
 
 class Database:
@@ -364,7 +374,8 @@ class Database:
 
 
 def _change_nothing(connection: Connection) -> None:
-    connection.exec_driver_sql(_NO_CHANGE)
+    for sql in (_NO_CHANGE, _LITTLE_MEMORY, _TEMPORARY_FILE):
+        connection.exec_driver_sql(sql)
 
 
 def _write_again(connection: Connection) -> None:
