@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,6 +38,8 @@ _SERVER_SETTINGS = (
     " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
 )
 """The URL's own `options` come later, so they override these."""
+_SEVERAL_HOSTS = re.compile(r":\d+,[^@/?]*(/|\?|$)")
+"""As libpq takes them, and SQLAlchemy does not."""
 _LIMIT = "longest_wait_s"
 _ENCODINGS = frozenset({"UTF8", "SQL_ASCII"})
 """Those that keep every character as it comes; no other one has all of them."""
@@ -74,6 +77,11 @@ def _parse(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
+        if _SEVERAL_HOSTS.search(text):
+            raise InvalidSetting(
+                "Invalid setting database_url: several hosts with ports are written "
+                "postgresql://user:password@/name?host=one:5432&host=two:5432"
+            ) from error
         raise InvalidSetting(
             "Invalid setting database_url: it is not a URL such as postgresql://user:password@host:5432/name"
         ) from error

@@ -48,6 +48,9 @@ def test_a_database_that_forgets_is_refused(url: str) -> None:
         ("", "is not a URL"),
         ("postgresql://user:secret@host:port/name", "is not a URL"),
         ("postgresql://user:p@secret@host/name", "it has two @; write %40 for the one in the password"),
+        ("postgresql://user:secret@one:5432,two/name", "written postgresql://.*host=one:5432&host=two:5432"),
+        ("postgresql://user:secret@one:1,two:2", "several hosts with ports are written"),
+        ("postgresql://user:secret,1@host:port/name", "is not a URL"),
         ("sqlite://data/secret.db", "SQLite has no host; write sqlite:/// before a path"),
     ],
 )
