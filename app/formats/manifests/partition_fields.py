@@ -106,6 +106,7 @@ def partition_schema(spec: PartitionSpec, kinds: Iterable[PrimitiveType]) -> lis
         ValueError: a type has no values that can be partition values.
     """
     seen: set[str] = set()
+    names: set[str] = set()
     fields = []
     for field, kind in zip(spec.fields, kinds, strict=True):
         avro = _avro_type(kind)
@@ -114,13 +115,18 @@ def partition_schema(spec: PartitionSpec, kinds: Iterable[PrimitiveType]) -> lis
         if name is not None:
             avro = name if name in seen else avro
             seen.add(name)
+        field_name = _avro_name(field.name)
+        while field_name in names:
+            # Readers know fields by their ids, but lose one of two that have one name.
+            field_name += f"_{field.field_id}"
+        names.add(field_name)
         described = {
-            "name": _avro_name(field.name),
+            "name": field_name,
             "type": avro if avro == "null" else ["null", avro],
             "default": None,
             "field-id": field.field_id,
         }
-        if described["name"] != field.name:
+        if field_name != field.name:
             described["iceberg-field-name"] = field.name
         fields.append(described)
     return fields

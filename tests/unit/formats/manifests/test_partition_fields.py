@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import io
+from typing import Any
 from uuid import UUID
+
+import fastavro
+import pytest
 
 from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
@@ -40,3 +45,25 @@ def test_such_a_value_is_written_as_a_uuid() -> None:
     assert read.file.partition == (VALUE,)
     assert written.manifest.partitions is not None
     assert written.manifest.partitions[0].lower_bound == VALUE.bytes
+
+
+@pytest.mark.parametrize("names", [("a b", "a_x20b"), ("a_x20b", "a b"), ("9", "_9", "_9_1001")])
+def test_names_that_avro_would_confuse_are_told_apart(names: tuple[str, ...]) -> None:
+    """Readers find no field, or another one's value, where two fields of a record have one name."""
+    columns = [{"id": at, "name": f"c{at}", "required": False, "type": "int"} for at in range(len(names))]
+    fields = [
+        {"source-id": at, "field-id": 1000 + at, "name": name, "transform": "identity"}
+        for at, name in enumerate(names)
+    ]
+    schema = Schema.from_object({"type": "struct", "fields": columns})
+    spec = PartitionSpec.from_object({"spec-id": 0, "fields": fields})
+    values = tuple(range(len(names)))
+    file = DataFile(FileContent.DATA, Location("s3://b/f"), "parquet", SpecId(0), values, 1, 1)
+    entry = ManifestEntry(EntryStatus.ADDED, SnapshotId(1), 1, 1, file)
+
+    written = write_manifest([entry], schema=schema, spec=spec, format_version=2, snapshot_id=SnapshotId(1))
+
+    records: list[Any] = list(fastavro.reader(io.BytesIO(written.content)))
+    assert tuple(records[0]["data_file"]["partition"].values()) == values
+    (read,) = ManifestColumns(written.at(Location("s3://b/m")), written.content)
+    assert read.file.partition == values
