@@ -93,5 +93,6 @@ def _of_main(now: TableMetadata, then: TableMetadata) -> list[Update]:
             type="branch",
             min_snapshots_to_keep=main.min_snapshots_to_keep if main else None,
             max_snapshot_age_ms=main.max_snapshot_age_ms if main else None,
+            max_ref_age_ms=main.max_ref_age_ms if main else None,
         )
     ]
