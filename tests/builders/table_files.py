@@ -130,6 +130,11 @@ class TableFiles:
 class NamingFiles(TableFiles):
     """Writes tables' files, and names those of others: `@` and a location."""
 
+    @staticmethod
+    def data_path(metadata: TableMetadata, name: str) -> Location:
+        """Return where a data file lies."""
+        return Location(name[1:]) if name.startswith("@") else TableFiles.data_path(metadata, name)
+
     def _data_file(self, metadata: TableMetadata, name: str) -> DataFile:
         if not name.startswith("@"):
             return super()._data_file(metadata, name)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import fastavro
 from hypothesis import strategies as st
@@ -26,10 +26,17 @@ from app.catalog.named import unregister
 from app.catalog.tables import NewTable, purge_table
 from app.database.connections.database import Database
 from app.database.schema import rows
-from app.engine.change.updates import SetLocation, SetProperties, SetSnapshotRef, SetStatistics
+from app.engine.change.updates import (
+    RemoveSnapshotRef,
+    SetLocation,
+    SetPartitionStatistics,
+    SetProperties,
+    SetSnapshotRef,
+    SetStatistics,
+)
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.engine.model.statistics import StatisticsFile
+from app.engine.model.statistics import PartitionStatisticsFile, StatisticsFile
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel, statistics_of
@@ -103,9 +110,51 @@ class Life:
         added = [f"f{next(_numbers)}", *named_too]
         commit_table(catalog, identifier, [], append(self.files.snapshot(loaded.metadata, added)))
 
+    def overwrite(self, catalog: Catalog, identifier: TableIdentifier) -> None:
+        """Put a new data file in the place of one that the table has."""
+        loaded = load_table(catalog, identifier)
+        snapshot = loaded.metadata.current_snapshot
+        live = [
+            entry.file.file_path
+            for manifest in (self.files.manifests.get(snapshot.snapshot_id, ()) if snapshot else ())
+            for entry in self.files.entries[manifest.manifest_path]
+            if entry.is_live
+        ]
+        if live:
+            self.left.append(str(loaded.location))
+            removed = "@" + self.chosen(sorted(set(live)))
+            made = self.files.snapshot(loaded.metadata, [f"f{next(_numbers)}"], [removed])
+            commit_table(catalog, identifier, [], append(made))
+
+    def branch_off(self, catalog: Catalog, identifier: TableIdentifier) -> None:
+        """Let a tag, or a branch of a snapshot of its own, keep what main may lose."""
+        metadata = load_table(catalog, identifier).metadata
+        if not metadata.snapshots:
+            return
+        kinds: list[Literal["branch", "tag"]] = ["branch", "tag"]
+        kind = self.chosen(kinds)
+        at = self.chosen(metadata.snapshots)
+        ref = SetSnapshotRef(ref_name=f"r{kind}", snapshot_id=at.snapshot_id, type=kind)
+        commit_table(catalog, identifier, [], [ref])
+        if kind == "branch":
+            metadata = load_table(catalog, identifier).metadata
+            made = self.files.snapshot(metadata, [f"f{next(_numbers)}"], parent=at)
+            commit_table(catalog, identifier, [], append(made, "rbranch"))
+
+    def unbranch(self, catalog: Catalog, identifier: TableIdentifier) -> None:
+        """Let go of a branch or tag."""
+        name = self.chosen(["rbranch", "rtag"])
+        commit_table(catalog, identifier, [], [RemoveSnapshotRef(ref_name=name)])
+
+    def spelled(self, location: str) -> str:
+        """Return a location in one of the spellings that clients have."""
+        scheme, path = location.split(":", 1)
+        others = {"file": [f"file:{path}", f"file://{path}", path], "s3": [f"s3:{path}", f"s3a:{path}"]}
+        return self.chosen(others.get(scheme, [location]))
+
     def name_junk(self, catalog: Catalog, identifier: TableIdentifier) -> None:
         if self.junk:
-            self.append(catalog, identifier, "@" + self.chosen(self.junk))
+            self.append(catalog, identifier, "@" + self.spelled(self.chosen(self.junk)))
 
     def name_junk_and_leave(self, catalog: Catalog, identifier: TableIdentifier) -> None:
         self.name_junk(catalog, identifier)
@@ -115,14 +164,21 @@ class Life:
         # No file is asked whether it is data as well as a list of the same table, see ADR 14.
         snapshots = load_table(catalog, identifier).metadata.snapshots
         others = self.there() - {str(snapshot.manifest_list) for snapshot in snapshots}
-        self.append(catalog, identifier, "@" + self.chosen(sorted(others)))
+        self.append(catalog, identifier, "@" + self.spelled(self.chosen(sorted(others))))
 
     def name_statistics(self, catalog: Catalog, identifier: TableIdentifier) -> None:
         """Name any file as the statistics of a snapshot."""
         loaded = load_table(catalog, identifier)
         snapshot = loaded.metadata.current_snapshot
         if snapshot is not None:
-            path = Location(self.chosen(sorted(self.there())))
+            path = Location(self.spelled(self.chosen(sorted(self.there()))))
+            if self.chosen([True, False]):
+                partitions = PartitionStatisticsFile(
+                    snapshot_id=snapshot.snapshot_id, statistics_path=path, file_size_in_bytes=1
+                )
+                set_partitions = SetPartitionStatistics(partition_statistics=partitions)
+                commit_table(catalog, identifier, [], [set_partitions])
+                return
             file = StatisticsFile(
                 snapshot_id=snapshot.snapshot_id,
                 statistics_path=path,
@@ -215,7 +271,8 @@ class Life:
             for snapshot in metadata.snapshots:
                 found |= set(reached(self.ground.store, str(snapshot.manifest_list)))
         pointers = self.ground.server.pointer_states.current()
-        return (found | {pointer.metadata_location for pointer in pointers}) & self.there()
+        found |= {pointer.metadata_location for pointer in pointers}
+        return {_as_listed(location) for location in found} & self.there()
 
     def may_come_back(self) -> Iterator[TableMetadata]:
         for state in self.ground.server.pointer_states.left():
@@ -245,6 +302,14 @@ def reached(store: FileIO, manifest_list: str) -> Iterator[str]:
         for entry in records(manifest["manifest_path"]):
             if entry["status"] != 2:
                 yield entry["data_file"]["file_path"]
+
+
+def _as_listed(location: str) -> str:
+    """Return a location as stores list it, for any of its spellings."""
+    scheme, colon, path = location.rpartition(":")
+    if not colon or scheme == "file":
+        return "file:/" + path.lstrip("/")
+    return f"s3:{path}" if scheme == "s3a" else location
 
 
 class OldFiles:

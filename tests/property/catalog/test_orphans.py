@@ -19,15 +19,15 @@ from tests.property.catalog.lives import PLACES, Ground, Life, OldFiles, ground_
 BEFORE = st.lists(
     st.sampled_from(
         [
-            "append", "name_any", "name_junk_and_leave", "roll_back", "expire", "drop", "leave_junk",
-            "register_twin", "move",
+            "append", "overwrite", "branch_off", "name_any", "name_junk_and_leave", "roll_back", "expire", "drop",
+            "leave_junk", "register_twin", "move",
         ]
     ),
     max_size=4,
 )  # fmt: skip
 BETWEEN = [
-    "append", "name_junk", "name_junk_and_leave", "name_any", "roll_back", "restore", "register_twin",
-    "register_again", "expire", "drop", "purge", "move", "switch_off",
+    "append", "overwrite", "branch_off", "unbranch", "name_junk", "name_junk_and_leave", "name_any", "roll_back",
+    "restore", "register_twin", "register_again", "expire", "drop", "purge", "move", "switch_off",
 ]  # fmt: skip
 NUMBERS = st.lists(st.integers(0, 59), min_size=12, max_size=12)
 

@@ -21,8 +21,9 @@ from tests.property.catalog.lives import PLACES, Life, OldFiles, ground_on
 from tests.servers.s3 import S3Server
 
 CHANGES = [
-    "append", "append", "name_any", "name_any", "name_statistics", "guard_off", "roll_back", "restore",
-    "register_twin", "register_twin", "register_again", "unregister", "move", "leave_junk", "name_junk", "look",
+    "append", "append", "overwrite", "branch_off", "unbranch", "name_any", "name_any", "name_statistics", "guard_off",
+    "roll_back", "restore", "register_twin", "register_twin", "register_again", "unregister", "move", "leave_junk",
+    "name_junk", "look",
 ]  # fmt: skip
 DELETIONS = ["expire", "expire", "purge", "purge", "drop", "mark"]
 EVERYTHING = st.sampled_from([*CHANGES, *DELETIONS])
