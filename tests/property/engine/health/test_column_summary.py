@@ -15,22 +15,37 @@ from tests.builders.live_metrics import metrics_of_maps
 from tests.strategies.single_values import single_values
 from tests.unit.engine.documents import column, schema
 
-KINDS = ("long", "double", "string", "uuid", "fixed[3]", "decimal(9, 2)", "boolean", "timestamp")
+KINDS = (
+    *(
+        "long",
+        "double",
+        "string",
+        "uuid",
+        "fixed[3]",
+        "decimal(9, 2)",
+        "boolean",
+        "timestamp",
+        "int",
+        "float",
+        "date",
+    ),
+    *("time", "timestamptz", "timestamp_ns", "timestamptz_ns", "binary", "decimal(38, 10)", "fixed[0]"),
+)
 SCHEMA = schema(*(column(at, f"c{at}", kind) for at, kind in enumerate(KINDS, 1)))
 
 
 def counts() -> st.SearchStrategy[Any]:
-    return st.none() | st.dictionaries(st.integers(1, len(KINDS) + 1), st.integers(-1, 9), max_size=4)
+    return st.none() | st.dictionaries(st.integers(1, len(KINDS) + 1), st.integers(-1, 9), max_size=8)
 
 
 @st.composite
 def bounds(draw: st.DrawFn) -> dict[int, bytes] | None:
     """Return bounds of some columns, most of which make sense."""
     found: dict[int, bytes] = {}
-    for at in draw(st.lists(st.integers(1, len(KINDS)), max_size=4, unique=True)):
+    for at in draw(st.lists(st.integers(1, len(KINDS)), max_size=8, unique=True)):
         kind = parse_primitive(KINDS[at - 1])
         right = single_values(kind).map(partial(to_bytes, kind))
-        found[at] = draw(right | right | right | st.binary(max_size=4))
+        found[at] = draw(right | right | right | st.binary(max_size=8))
     return found or None
 
 
