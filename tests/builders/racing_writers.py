@@ -86,9 +86,9 @@ def added_by(made: Commit, engine: WritingEngine) -> set[str]:
     }
 
 
-def recount(catalog: Catalog, identifier: TableIdentifier = DEPARTURES) -> Tally:
-    """Return what the manifests of the current snapshot have, entry by entry."""
-    return tally_of_entries(_entries(catalog, "main", identifier))
+def recount(catalog: Catalog, identifier: TableIdentifier = DEPARTURES, branch: str = "main") -> Tally:
+    """Return what the manifests of a branch have, entry by entry."""
+    return tally_of_entries(_entries(catalog, branch, identifier))
 
 
 def _entries(catalog: Catalog, branch: str, identifier: TableIdentifier = DEPARTURES) -> list[ManifestEntry]:

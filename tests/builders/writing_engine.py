@@ -167,19 +167,18 @@ class WritingEngine:
         operation = operation or ("overwrite" if added else "delete")
         return self._commit(snapshot_id, operation, parent, manifests, branch=branch, falsify=falsify)
 
-    def compact(self, paths: Iterable[str]) -> Commit:
+    def compact(self, paths: Iterable[str], *, branch: str = "main") -> Commit:
         """Put the rows of some data files into one new file."""
         doomed = set(paths)
         gone = [
             entry.file
-            for entry in self.live(self.head(), ManifestContent.DATA)
+            for entry in self.live(self.head(branch), ManifestContent.DATA)
             if entry.file.file_path in doomed
         ]
         new = self._added("compacted", FileContent.DATA)
         rows = sum(file.record_count for file in gone)
-        return self.delete(
-            doomed, operation="replace", entries=[replace(new, file=replace(new.file, record_count=rows))]
-        )
+        entries = [replace(new, file=replace(new.file, record_count=rows))]
+        return self.delete(doomed, branch=branch, operation="replace", entries=entries)
 
     def delete_rows(self, names: Sequence[str], *, branch: str = "main") -> Commit:
         """Add delete files."""

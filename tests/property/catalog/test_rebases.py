@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,13 +16,15 @@ from app.catalog.commits.rebases import RebaseRequest
 from app.catalog.commits.wishes import Wish
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
+from app.engine.change.updates import SetSnapshotRef
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.model.files.manifests import EntryStatus, ManifestContent
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed
 from tests.builders.catalogs import catalog_on
+from tests.builders.commits import commit_table
 from tests.builders.racing_writers import rebasing_table, recount, sent, writer, writer_on
 from tests.builders.tables import FLIGHTS, load_table
 from tests.builders.writing_engine import Commit, WritingEngine
@@ -36,6 +39,7 @@ class Made:
     """A commit, what it adds and removes, and the files of which its writer may delete some."""
 
     commit: Commit
+    branch: str
     operation: str
     added: set[str]
     removed: set[str]
@@ -45,11 +49,9 @@ class Made:
 
 
 @dataclass
-class Table:
-    """A table and what must be in it."""
+class Content:
+    """What must be in a branch."""
 
-    catalog: Catalog
-    name: TableIdentifier
     live: set[str] = field(default_factory=set)
     row_deletes: dict[str, set[int]] = field(default_factory=dict)
     """For each data file the snapshots that deleted rows of it."""
@@ -72,18 +74,41 @@ class Table:
         if made.operation in ("append", "merge", "overwrite"):
             self.additions.add(snapshot_id)
 
+    def copy(self) -> Content:
+        """Return the same for a branch that begins here."""
+        row_deletes = {path: set(ids) for path, ids in self.row_deletes.items()}
+        return Content(set(self.live), row_deletes, set(self.additions))
+
+
+@dataclass
+class Table:
+    """A table and what must be in its branches."""
+
+    catalog: Catalog
+    name: TableIdentifier
+    branches: dict[str, Content] = field(default_factory=lambda: defaultdict(Content))
+
+    def branch_off(self) -> None:
+        """Let the other branch begin where main is, if there is none."""
+        head = self.load().metadata.snapshot_refs.get("main")
+        if head is None or "audit" in self.load().metadata.snapshot_refs:
+            return
+        ref = SetSnapshotRef(ref_name="audit", snapshot_id=head.snapshot_id, type="branch")
+        commit_table(self.catalog, self.name, [], [ref])
+        self.branches["audit"] = self.branches["main"].copy()
+
     def load(self) -> LoadedTable:
         return load_table(self.catalog, self.name)
 
     def files(self) -> set[str]:
         return {item.location for item in self.catalog.files.list_files(self.load().metadata.location)}
 
-    def live_now(self) -> set[str]:
+    def live_now(self, branch: str) -> set[str]:
         reader = writer(self.catalog, self.name)
         return {
             entry.file.file_path
             for content in ManifestContent
-            for entry in reader.live(reader.head(), content)
+            for entry in reader.live(reader.head(branch), content)
         }
 
     def clean_up(self, made: Made, *, landed: bool) -> None:
@@ -97,40 +122,41 @@ class Table:
             self.catalog.files.delete(Location(location))
 
 
-def work(data: st.DataObject, engine: WritingEngine) -> tuple[str, Commit]:
-    """Let a writer do something to the table as it knows it."""
-    live = sorted(entry.file.file_path for entry in engine.live(engine.head(), ManifestContent.DATA))
+def work(data: st.DataObject, engine: WritingEngine, branch: str) -> tuple[str, Commit]:
+    """Let a writer do something to a branch as it knows it."""
+    live = sorted(entry.file.file_path for entry in engine.live(engine.head(branch), ManifestContent.DATA))
     operation = data.draw(st.sampled_from(OPERATIONS if live else OPERATIONS[:2]))
     some = data.draw(st.sets(st.sampled_from(live), min_size=1)) if live else set()
     # A data file has one deletion vector at most, as far as its writer knows.
-    with_vectors = {
-        str(entry.file.referenced_data_file) for entry in engine.live(engine.head(), ManifestContent.DELETES)
-    }
+    deletes = engine.live(engine.head(branch), ManifestContent.DELETES)
+    with_vectors = {str(entry.file.referenced_data_file) for entry in deletes}
     match operation:
         case "append":
-            return operation, engine.append(["a"] * data.draw(st.integers(1, 3)))
+            return operation, engine.append(["a"] * data.draw(st.integers(1, 3)), branch=branch)
         case "merge":
-            return operation, engine.append(["m"], merge=True)
+            return operation, engine.append(["m"], merge=True, branch=branch)
         case "delete":
-            return operation, engine.delete(some)
+            return operation, engine.delete(some, branch=branch)
         case "overwrite":
-            return operation, engine.delete(some, ["o"])
+            return operation, engine.delete(some, ["o"], branch=branch)
         case "compact":
-            return operation, engine.compact(some)
+            return operation, engine.compact(some, branch=branch)
         case "rewrite":
-            return operation, engine.rewrite_manifests()
+            return operation, engine.rewrite_manifests(branch=branch)
         case "equality":
-            return operation, engine.delete_with(engine.equality_deletes())
+            return operation, engine.delete_with(engine.equality_deletes(), branch=branch)
     files = [
         engine.vector_for(path) if engine.format_version > 2 else engine.position_deletes_for(path)
         for path in some - with_vectors
     ]
-    return operation, engine.delete_with(*files) if files else engine.append(["a"])
+    if not files:
+        return operation, engine.append(["a"], branch=branch)
+    return operation, engine.delete_with(*files, branch=branch)
 
 
 def make(data: st.DataObject, table: Table, engine: WritingEngine) -> Made:
-    before = table.files()
-    operation, commit = work(data, engine)
+    before, branch = table.files(), data.draw(st.sampled_from(["main", "main", "audit"]))
+    operation, commit = work(data, engine, branch)
     changed: dict[EntryStatus, set[str]] = {status: set() for status in EntryStatus}
     for manifest in engine.manifests(commit.snapshot):
         if manifest.added_snapshot_id == commit.snapshot.snapshot_id:
@@ -138,7 +164,8 @@ def make(data: st.DataObject, table: Table, engine: WritingEngine) -> Made:
                 if entry.snapshot_id == commit.snapshot.snapshot_id:
                     changed[entry.status].add(entry.file.file_path)
     added, removed = changed[EntryStatus.ADDED], changed[EntryStatus.DELETED]
-    return Made(commit, operation, added, removed, table.files() - before, targets_of(engine, commit))
+    targets = targets_of(engine, commit)
+    return Made(commit, branch, operation, added, removed, table.files() - before, targets)
 
 
 def targets_of(engine: WritingEngine, commit: Commit) -> set[str]:
@@ -170,6 +197,8 @@ def test_what_lands_is_what_each_did(catalog: Catalog, version: int, data: st.Da
     table = Table(catalog, name)
     states = [table.load().metadata]
     for _ in range(data.draw(st.integers(1, 4))):
+        if data.draw(st.integers(0, 2)) == 0:
+            table.branch_off()
         made = [
             make(data, table, writer_on(catalog, data.draw(st.sampled_from(states[-3:]))))
             for _ in range(data.draw(st.integers(1, 3)))
@@ -184,12 +213,13 @@ def test_what_lands_is_what_each_did(catalog: Catalog, version: int, data: st.Da
             assert landed or each.operation != "append"
             assert landed or each.operation != "merge" or mode == "appends"
             if landed:
-                table.land(each)
+                table.branches[each.branch].land(each)
             table.clean_up(each, landed=landed)
         states.append(table.load().metadata)
 
-        assert table.live_now() == table.live
-        check_numbers(table)
+        for branch, content in table.branches.items():
+            assert table.live_now(branch) == content.live
+            check_numbers(table, branch)
 
 
 def has_landed(wish: Wish[TableMetadata, None]) -> bool:
@@ -200,10 +230,11 @@ def has_landed(wish: Wish[TableMetadata, None]) -> bool:
     return True
 
 
-def check_numbers(table: Table) -> None:
+def check_numbers(table: Table, branch: str) -> None:
     """Check what a rebase computes anew: totals, and numbers that only grow."""
-    metadata, tally = table.load().metadata, recount(table.catalog, table.name)
-    snapshot = metadata.current_snapshot
+    metadata, tally = table.load().metadata, recount(table.catalog, table.name, branch)
+    reader = writer(table.catalog, table.name)
+    snapshot = reader.head(branch)
     assert snapshot is not None
     summary = snapshot.summary or {}
     assert (summary["total-data-files"], summary["total-delete-files"], summary["total-records"]) == (
@@ -211,17 +242,18 @@ def check_numbers(table: Table) -> None:
         str(tally.delete_files),
         str(tally.records),
     )
-    reader = writer(table.catalog, table.name)
     vectors = [
         entry.file.referenced_data_file
         for entry in reader.live(snapshot, ManifestContent.DELETES)
         if entry.file.file_format == "puffin"
     ]
     assert len(vectors) == len(set(vectors))
-    line = metadata.snapshots
-    for parent, child in itertools.pairwise(line):
-        assert child.parent_snapshot_id == parent.snapshot_id
-        assert child.sequence == parent.sequence + 1
-        assert child.timestamp_ms >= parent.timestamp_ms
-        if parent.first_row_id is not None and child.first_row_id is not None:
-            assert child.first_row_id == parent.first_row_id + (parent.added_rows or 0)
+    highest = 0
+    for earlier, later in itertools.pairwise(metadata.snapshots):
+        highest = max(highest, earlier.sequence)
+        # The first one of another branch may have a number that was given before.
+        assert later.sequence == highest + 1 or later.parent_snapshot_id is None
+        parent = metadata.snapshots_by_id.get(later.parent_snapshot_id or SnapshotId(0))
+        assert parent is None or later.timestamp_ms >= parent.timestamp_ms
+        if earlier.first_row_id is not None and later.first_row_id is not None:
+            assert later.first_row_id == earlier.first_row_id + (earlier.added_rows or 0)
