@@ -22,6 +22,7 @@ KINDS = (
     "boolean int long float double decimal(9,2) decimal(38,10) date time timestamp timestamptz timestamp_ns "
     "timestamptz_ns string uuid fixed[3] binary"
 ).split()
+ODD_NAMES = ("a.b", "a", "Ä", 'é"x', "\u2028", "select", "n.z")
 UNARY = ("is-null", "not-null")
 OF_FLOATS = ("is-nan", "not-nan")
 COMPARISONS = ("lt", "lt-eq", "gt", "gt-eq", "eq", "not-eq")
@@ -96,10 +97,14 @@ def _extremes(kind: str) -> list[Any]:
 @st.composite
 def filtered_schemas(draw: st.DrawFn, kinds: Sequence[str] = KINDS) -> dict[str, Json]:
     """Return the JSON of a schema of few columns, some of them inside structs."""
-    names = "abc"[: draw(st.integers(1, 3))]
+    names = "abc" if draw(st.integers(0, 3)) else draw(st.permutations(ODD_NAMES))
+    names = names[: draw(st.integers(1, 3))]
     fields: list[Json] = [_field(draw, field_id, name, kinds) for field_id, name in enumerate(names, start=1)]
     if draw(st.booleans()):
         inner = [_field(draw, 11, "x", kinds), _field(draw, 12, "Y", kinds)]
+        if draw(st.booleans()):
+            deep = {"type": "struct", "fields": [_field(draw, 14, "x", kinds)]}
+            inner.append({"id": 13, "name": "m.m", "required": draw(st.booleans()), "type": deep})
         kind = {"type": "struct", "fields": inner}
         fields.append({"id": 10, "name": "n", "required": draw(st.booleans()), "type": kind})
     return {"type": "struct", "schema-id": 0, "fields": fields}

@@ -58,19 +58,21 @@ def _literal(of_type: Type, literal: Json) -> Any:
 
 def _value(term: Json, schema: Schema, row: Any) -> tuple[Type, Any]:
     if isinstance(term, str):
-        return _in_struct(term.split("."), schema.fields, row)
+        return _in_struct(term, schema.fields, row)
     kind, value = _value(term["term"], schema, row)
     transform = parse_transform(term["transform"])
     return transform.result_type(kind), transform_value(transform, kind, value)
 
 
-def _in_struct(path: list[str], fields: Sequence[NestedField], values: Any) -> tuple[Type, Any]:
-    position = [field.name for field in fields].index(path[0])
-    kind, value = fields[position].type, None if values is None else values[position]
-    if len(path) == 1:
-        return kind, value
-    assert isinstance(kind, StructType)
-    return _in_struct(path[1:], kind.fields, value)
+def _in_struct(path: str, fields: Sequence[NestedField], values: Any) -> tuple[Type, Any]:
+    for position, field in enumerate(fields):
+        value = None if values is None else values[position]
+        if path == field.name:
+            return field.type, value
+        # Names may have dots of their own.
+        if isinstance(field.type, StructType) and path.startswith(f"{field.name}."):
+            return _in_struct(path.removeprefix(f"{field.name}."), field.type.fields, value)
+    raise AssertionError(path)
 
 
 def _same(value: Any) -> Any:
