@@ -6,6 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from app.engine.manifest_rewrite.wishes import ClusterKey, RewriteRules
@@ -182,7 +183,7 @@ def _within(
     """Return those of one kind that may be rewritten for so many bytes, in their order.
 
     Neighbours in the order of partitions go together: what is rewritten in several parts is clustered in the end.
-    Where only one of them would be left, whose rewrite is worth nothing, the smallest go together.
+    Where the rewrite of those would be worth nothing, the smallest go together.
     """
 
     def place(stock: ManifestStock) -> ClusterKey:
@@ -197,9 +198,28 @@ def _within(
                 rest_bytes -= _cost(stock)
         found = [stock for stock in stocks if id(stock) in taken]
         live = [stock for stock in found if stock.tally.files]
-        if len(live) != 1 or _is_worth_it(live[0], rules):
+        if (
+            not live
+            or any(_is_worth_it(stock, rules) for stock in live)
+            or _become_better(live, rules, order)
+        ):
             return found
     return [stock for stock in stocks if not stock.tally.files]
+
+
+def _become_better(
+    live: Sequence[ManifestStock], rules: RewriteRules, order: Callable[[Partition], ClusterKey]
+) -> bool:
+    """Return whether manifests become fewer by a rewrite, or come into the order of their partitions.
+
+    If not, it would leave them as they are, and be done again and again.
+    """
+    if len(live) == 1:
+        return False
+    if rules.rewrites_all or _new_count(live, rules) < len(live):
+        return True
+    ranges = sorted((min(keys), max(keys)) for keys in (list(map(order, stock.partitions)) for stock in live))
+    return any(last > first for (_, last), (first, _) in pairwise(ranges))
 
 
 def _cost(stock: ManifestStock) -> int:

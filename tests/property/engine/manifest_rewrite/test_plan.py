@@ -127,11 +127,32 @@ def test_parts_stay_below_their_bytes_and_come_to_an_end(found: list[ManifestSto
         )
     else:
         raise AssertionError("it never ends")
-    # What is left is too large for the bytes, or alone.
-    left = [
-        item.manifest.manifest_length for group in plan_rewrite(found, rules()) for item in group.replaced
-    ]
-    assert not left or sum(sorted(left)[:2]) > max_bytes or len(left) == 1
+    # What is left is too large for the bytes, or alone, or the smallest would become two again.
+    left = [item for group in plan_rewrite(found, rules()) for item in group.replaced]
+    smallest = sorted(left, key=lambda item: item.manifest.manifest_length)[:2]
+    assert (
+        len(left) < 2
+        or sum(item.manifest.manifest_length for item in smallest) > max_bytes
+        or sum(item.tally.files for item in smallest) > FITTING
+    )
+
+
+def test_part_that_would_be_as_it_was_gives_way_to_one_that_is_worth_it() -> None:
+    found = [stock(number, [(0, "a")] * files) for number, files in enumerate((11, 10, 3))]
+    lengths = [item.manifest.manifest_length for item in found]
+
+    (group,) = plan_rewrite(found, rules(max_bytes=lengths[0] + lengths[1]))
+
+    assert list(group.replaced) == found[1:]
+    assert group.new_count == 1
+
+
+def test_manifests_that_would_be_as_they_were_are_left_alone() -> None:
+    found = [stock(number, [(number, "a")] * 11) for number in range(3)]
+    length = found[0].manifest.manifest_length
+
+    assert len(plan_rewrite(found, rules())[0].replaced) == 3
+    assert plan_rewrite(found, rules(max_bytes=2 * length)) == []
 
 
 def test_small_appends_beside_large_manifests_are_merged_alone() -> None:
