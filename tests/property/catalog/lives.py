@@ -77,6 +77,8 @@ class Life:
         self.left: list[str] = []
         self.junk: list[str] = []
         self._numbers = numbers
+        self._lists_of: dict[str, set[str]] = {}
+        """By uuid, the manifest lists and manifests that a table has or had."""
 
     def chosen(self, among: Sequence[Found]) -> Found:
         """Return one of some things, as the plan says."""
@@ -161,10 +163,17 @@ class Life:
         self.drop(catalog, identifier)
 
     def name_any(self, catalog: Catalog, identifier: TableIdentifier) -> None:
-        # No file is asked whether it is data as well as a list of the same table, see ADR 14.
-        snapshots = load_table(catalog, identifier).metadata.snapshots
-        others = self.there() - {str(snapshot.manifest_list) for snapshot in snapshots}
+        # No file is asked whether it is data as well as a list or manifest of the same table, see ADR 14.
+        others = self.there() - self.note_lists(load_table(catalog, identifier).metadata)
         self.append(catalog, identifier, "@" + self.spelled(self.chosen(sorted(others))))
+
+    def note_lists(self, metadata: TableMetadata) -> set[str]:
+        """Note the manifest lists and manifests of a table before it loses some; return all that it had."""
+        known = self._lists_of.setdefault(metadata.uuid, set())
+        for snapshot in metadata.snapshots:
+            known.add(str(snapshot.manifest_list))
+            known |= {each.manifest_path for each in self.files.manifests.get(snapshot.snapshot_id, ())}
+        return known
 
     def name_statistics(self, catalog: Catalog, identifier: TableIdentifier) -> None:
         """Name any file as the statistics of a snapshot."""
@@ -209,12 +218,15 @@ class Life:
     def restore(self, catalog: Catalog, identifier: TableIdentifier) -> None:
         """Register an earlier state of any table under this name."""
         if self.left:
+            self.note_lists(load_table(catalog, identifier).metadata)
             named.register(catalog, TABLES, identifier, Location(self.chosen(self.left)), overwrite=True)
 
     def register_twin(self, catalog: Catalog, identifier: TableIdentifier) -> None:
         """Register a copy of a table's metadata with another uuid, in a folder of its own, under another name."""
-        document: dict[str, Any] = json.loads(load_table(catalog, identifier).metadata.to_json())
+        first = load_table(catalog, identifier).metadata
+        document: dict[str, Any] = json.loads(first.to_json())
         document["table-uuid"] = f"{next(_numbers):08x}-0000-4000-8000-000000000000"
+        self._lists_of[document["table-uuid"]] = set(self.note_lists(first))
         root = catalog.warehouse.root_location
         if next(self._numbers) % 3:  # else it claims to be where the first one is
             document["location"] = f"{root}/twins"
@@ -230,6 +242,7 @@ class Life:
         named.register(self.chosen(self.ground.catalogs), TABLES, again, where)
 
     def expire(self, catalog: Catalog, identifier: TableIdentifier) -> None:
+        self.note_lists(load_table(catalog, identifier).metadata)
         level = self.chosen([CleanupLevel.NONE, CleanupLevel.METADATA_ONLY, CleanupLevel.ALL])
         wish = ExpiryRequest(ExpiryWish(older_than_ms=START_MS * 2, retain_last=1), level)
         expire_snapshots(catalog, identifier, wish)
