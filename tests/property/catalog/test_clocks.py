@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
@@ -163,7 +162,6 @@ class Workers:
             assert self.seen.setdefault(at_ms, found) == found
 
 
-@pytest.mark.timeout(280)
 def test_what_was_seen_of_the_past_stays(base_server: Server) -> None:
     """Threads change all on servers of three clocks, one looks: later the same is seen, and whole transactions."""
     clocks = clocks_apart()
@@ -201,7 +199,6 @@ def check_transactions(catalog: Catalog, together: Sequence[tuple[str, ...]]) ->
         last[event.pointer_id] = event.at_ms
 
 
-@pytest.mark.timeout(280)
 def test_past_makes_sense_however_clocks_differ(base_server: Server) -> None:
     done: list[int] = []
 

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,7 +91,6 @@ def work_off(life: Life, meanwhile: str | None) -> set[str]:
     return deleted
 
 
-@pytest.mark.timeout(280)
 def test_no_orphan_run_deletes_what_a_table_reaches(base_server: Server) -> None:
     deleted: list[set[str]] = []
 

@@ -415,7 +415,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FileIO, str, 
             return files_for(server.storage), f"s3://past/{uuid.uuid4()}", 10
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "base_server",
     ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.nightly])],

@@ -118,7 +118,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FileIO, str, 
             return files_for(server.storage), f"s3://shared-files/{uuid.uuid4()}", 25
 
 
-@pytest.mark.timeout(280)
 def test_no_deletion_takes_what_a_table_reaches(base_server: Server, store: tuple[FileIO, str, int]) -> None:
     files, root, max_examples = store
     deleted: list[int] = []

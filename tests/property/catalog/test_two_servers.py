@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -208,7 +207,6 @@ def _reached(store: MemoryFiles, manifest_list: str) -> Iterator[str]:
         yield from (entry["data_file"]["file_path"] for entry in records(manifest["manifest_path"]))
 
 
-@pytest.mark.timeout(280)
 def test_two_servers_and_two_warehouses(tmp_path: Path) -> None:
     stores: dict[int, MemoryFiles] = {}
     url = f"sqlite:///{tmp_path}/icetower.db"
