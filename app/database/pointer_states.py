@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Executable, exists, func, select, union
+from sqlalchemy import Executable, Select, exists, func, select, union
 
 from app.database.connections.database import Database
 from app.database.namespace_keys import namespace_of
@@ -23,24 +25,45 @@ class EarlierState:
     location: Location
 
 
+_PAGE = 1_000
+_POINTERS = select(
+    pointers.c.id,
+    namespaces.c.warehouse_id,
+    pointers.c.kind,
+    namespaces.c.key,
+    pointers.c.name,
+    pointers.c.uuid,
+    pointers.c.metadata_location,
+    pointers.c.registration,
+).join_from(pointers, namespaces, namespaces.c.id == pointers.c.namespace_id)
+
+
 class PointerStates:
     """Reads pointers and their history, over all warehouses."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def current(self) -> list[Pointer]:
-        """Return every pointer of every warehouse, as it is now."""
-        query = select(
-            pointers.c.id,
-            namespaces.c.warehouse_id,
-            pointers.c.kind,
-            namespaces.c.key,
-            pointers.c.name,
-            pointers.c.uuid,
-            pointers.c.metadata_location,
-            pointers.c.registration,
-        ).join_from(pointers, namespaces, namespaces.c.id == pointers.c.namespace_id)
+    def current(self, after: int = 0) -> Iterator[Pointer]:
+        """Yield every pointer of every warehouse as it is now, in the order of their ids, page by page.
+
+        Args:
+            after: only those of which there are events since this one.
+        """
+        query = _POINTERS.order_by(pointers.c.id).limit(_PAGE)
+        if after:
+            events = pointer_history.c
+            query = query.where(pointers.c.id.in_(select(events.pointer_id).where(events.sequence > after)))
+        last_id = 0
+        while page := self._read(query.where(pointers.c.id > last_id)):
+            yield from page
+            last_id = page[-1].id
+
+    def find(self, pointer_id: int) -> Pointer | None:
+        """Return a pointer as it is now; None if it was dropped."""
+        return next(iter(self._read(_POINTERS.where(pointers.c.id == pointer_id))), None)
+
+    def _read(self, query: Select[Any]) -> list[Pointer]:
         return [
             Pointer(
                 row.id,

@@ -105,7 +105,8 @@ class _Work:
 
     def _still_orphans(self, locations: list[Location]) -> list[Location] | None:
         """Return those that nothing reaches now and that may go; None if the table has left."""
-        now = next((item for item in self._states.add_changes() if item.id == self._pointer.id), None)
+        now = self._catalog.server.pointer_states.find(self._pointer.id)
+        self._states.add_changes()
         if now is None or (now.uuid, now.registration) != (self._pointer.uuid, self._pointer.registration):
             return None
         if now.metadata_location != self._pointer.metadata_location:

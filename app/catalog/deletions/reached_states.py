@@ -125,33 +125,35 @@ class ReachedStates:
         """
         self.add_changes()
 
-    def add_changes(self) -> list[Pointer]:
+    def add_changes(self) -> None:
         """Add what has changed since: tables that moved, came or left.
-
-        Returns all pointers as they were just before.
 
         Raises:
             OrphansRefused: a file of one of them cannot be read; names the table.
             FilesUnavailable, DatabaseUnavailable: safe to try again.
         """
         states = self.catalog.server.pointer_states
-        seen, pointers = states.last_event(), states.current()
+        seen = states.last_event()
+        for other in states.current(after=self._events_seen):
+            self._add_if_new(other)
         for warehouse in file_system_warehouses(self.catalog.server):
             with _refused(f"warehouse {warehouse.warehouse.name}"):
-                pointers += tables_that_count(warehouse)
-        for other in pointers:
-            if self._pointers.get(other.id) == (other.metadata_location, other.registration):
-                continue
-            if other.kind is PointerKind.VIEW:
-                self._note(other.metadata_location)
-                self._pointers[other.id] = other.metadata_location, other.registration
-            else:
-                self._add_now(other)
+                tables = list(tables_that_count(warehouse))
+            for other in tables:
+                self._add_if_new(other)
         # After the pointers: one that was dropped meanwhile is here.
         for state in states.left(after=self._events_seen):
             self._add_earlier(state)
         self._events_seen = max(0, seen - EVENTS_IN_FLIGHT)
-        return pointers
+
+    def _add_if_new(self, pointer: Pointer) -> None:
+        if self._pointers.get(pointer.id) == (pointer.metadata_location, pointer.registration):
+            return
+        if pointer.kind is PointerKind.VIEW:
+            self._note(pointer.metadata_location)
+            self._pointers[pointer.id] = pointer.metadata_location, pointer.registration
+        else:
+            self._add_now(pointer)
 
     def _add_now(self, pointer: Pointer) -> None:
         """Add a table as it is; one that moves meanwhile is read again where it went."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from app.database import pointer_states
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import PointerKind
@@ -59,3 +62,25 @@ def test_history_comes_in_pages(stores: Stores) -> None:
 
     assert [len(page) for page in pages] == [3, 3, 1]
     assert [event for page in pages for event in page] == everything
+
+
+def test_pointers_as_they_are_now_come_page_by_page_all_or_those_of_which_there_are_new_events(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pointer_states, "_PAGE", 2)
+    states = pointer_states.PointerStates(stores.database)
+    stores.add_namespace("a")
+    for number in range(5):
+        stores.add(f"a.t{number}")
+    seen = states.last_event()
+    stores.advance(stores.there("a.t3"), "3.json")
+    stores.pointers.rename(stores.id, PointerKind.TABLE, name("a.t1"), name("a.renamed"), AUTHOR)
+    gone = stores.there("a.t4")
+    stores.pointers.drop(stores.id, name("a.t4"), PointerKind.TABLE, AUTHOR)
+
+    now = [stores.there(f"a.{last}") for last in ("t0", "renamed", "t2", "t3")]
+    assert list(states.current()) == now
+    assert list(states.current(after=seen)) == [now[1], now[3]]
+    assert list(states.current(after=states.last_event())) == []
+    assert states.find(now[3].id) == now[3]
+    assert states.find(gone.id) is None
