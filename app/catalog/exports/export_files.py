@@ -15,6 +15,7 @@ import json
 import re
 import zlib
 from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -232,18 +233,9 @@ def read_export(files: FileIO, location: Location) -> Export:
         InvalidRequest: it is not an export, not whole, or of a later version.
         FileMissing, FilesUnavailable, InvalidLocation: it cannot be read.
     """
-    content = read_at_most(files, location, MOST_BYTES)
-    if content is None:
-        raise InvalidRequest(f"{location} is no export of pointers: it has more than {MOST_BYTES} bytes")
-    try:
-        lines = _lines(content)
-        header = next(lines)
-        if header.get(FORMAT) != VERSION:
-            raise InvalidRequest(f"{location} is no export of pointers that this build can read")
-        if not all(isinstance(header[name], int) for name in ("at-ms", "sequence")):
-            raise TypeError("at-ms and sequence must be numbers")
-        of_warehouse = str(header.get("warehouse", "")), str(header.get("root-location", ""))
-        export = Export(location, header["at-ms"], header["sequence"], *of_warehouse)
+    content = _content(files, location)
+    with _refused(location):
+        export, lines = _begun(location, content)
         last: dict[str, Any] = {}
         for last in lines:
             _take(export, last)
@@ -252,6 +244,39 @@ def read_export(files: FileIO, location: Location) -> Export:
         export.unregistered -= {pointer.uuid for pointer in export.pointers.values()}
         export.unregistered -= {drop.uuid for drop in export.dropped if drop.uuid}
         export.dropped.sort(key=lambda drop: drop.dropped_ms)
+    return export
+
+
+def sequence_of(files: FileIO, location: Location) -> int:
+    """Return the newest event that an export has seen, by its first line; raises as `read_export`."""
+    content = _content(files, location)
+    with _refused(location):
+        return _begun(location, content)[0].sequence
+
+
+def _content(files: FileIO, location: Location) -> bytes:
+    content = read_at_most(files, location, MOST_BYTES)
+    if content is None:
+        raise InvalidRequest(f"{location} is no export of pointers: it has more than {MOST_BYTES} bytes")
+    return content
+
+
+def _begun(location: Location, content: bytes) -> tuple[Export, Iterator[dict[str, Any]]]:
+    """Return what the first line of an export says, and the other lines."""
+    lines = _lines(content)
+    header = next(lines)
+    if header.get(FORMAT) != VERSION:
+        raise InvalidRequest(f"{location} is no export of pointers that this build can read")
+    if not all(isinstance(header[name], int) for name in ("at-ms", "sequence")):
+        raise TypeError("at-ms and sequence must be numbers")
+    of_warehouse = str(header.get("warehouse", "")), str(header.get("root-location", ""))
+    return Export(location, header["at-ms"], header["sequence"], *of_warehouse), lines
+
+
+@contextmanager
+def _refused(location: Location) -> Iterator[None]:
+    try:
+        yield
     except (
         OSError,
         EOFError,
@@ -265,7 +290,6 @@ def read_export(files: FileIO, location: Location) -> Export:
         zlib.error,
     ) as error:
         raise InvalidRequest(f"{location} is no export of pointers: {error!r:.300}") from error
-    return export
 
 
 def _take(export: Export, line: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ from app.catalog.exports.export_files import (
     namespace_line,
     pointer_line,
     read_export,
+    sequence_of,
     settings_line,
     unregistered_line,
     warehouse_line,
@@ -179,7 +180,8 @@ def _listed(server: Server, warehouse: Warehouse, is_stopped: Callable[[], bool]
 def _is_ahead(files: FileIO, export: ExportFile, sequence: int) -> bool:
     """Say whether an export has seen events that the database has not; a damaged one has not."""
     try:
-        return read_export(files, export.location).sequence > sequence
+        # Of most it is enough to read the first line. What seems to be ahead must be whole.
+        return sequence_of(files, export.location) > sequence and bool(read_export(files, export.location))
     except InvalidRequest:
         return False
 

@@ -17,6 +17,7 @@ from app.catalog.exports.export_files import (
     export_folder,
     list_exports,
     read_export,
+    sequence_of,
 )
 from app.catalog.exports.writing import exported_drop
 from app.catalog.rebuild.found_files import folder_of
@@ -181,11 +182,13 @@ def _newest_export(catalog: Catalog) -> Export | None:
     folder = export_folder(catalog.warehouse.root_location, catalog.warehouse.name)
     found: list[ExportFile] = list_exports(catalog.files, folder)
     own = mark_of(catalog.server).hex()
-    has_own = False
+    known_sequence, has_own = catalog.server.pointer_exports.last_sequence(), False
     for file in reversed(found):
         if has_own and file.mark != own:
             continue
         try:
+            if has_own and sequence_of(catalog.files, file.location) <= known_sequence:
+                continue  # There may be many of these, and to read all of one takes seconds.
             export = read_export(catalog.files, file.location)
             _check_is_of(catalog, export)
         except InvalidRequest as error:
@@ -195,7 +198,7 @@ def _newest_export(catalog: Catalog) -> Export | None:
             # All that it does not name would count as dropped before.
             log.warning("an export is passed over: %s says that it is of the future", file.location)
             continue
-        if file.mark == own and export.sequence <= catalog.server.pointer_exports.last_sequence():
+        if file.mark == own and export.sequence <= known_sequence:
             has_own = True
             continue
         return export

@@ -11,8 +11,9 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.exports.export_files import export_folder
+from app.catalog.exports.export_files import Export, export_folder, read_export
 from app.catalog.exports.writing import export_pointers
+from app.catalog.rebuild import known_pointers
 from app.catalog.rebuild.carrying_out import carry_out
 from app.catalog.rebuild.known_pointers import NamedBy
 from app.catalog.rebuild.planning import Action, plan_rebuild
@@ -21,6 +22,7 @@ from app.database.warehouses import Layout
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import FilesUnavailable, InvalidRequest, NotAllowed
+from app.fileio.files import FileIO
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import (
@@ -405,6 +407,25 @@ def test_older_exports_of_another_database_do_not_count_after_one_of_this_databa
     export_pointers(found.server, found.warehouse)
 
     assert plan_rebuild(found, WISH).export is None
+
+
+def test_of_own_exports_that_the_database_has_all_of_one_is_read_as_a_whole(
+    lost: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table_in(lost)
+    for number in range(3):
+        commit(lost, number)
+        assert export_pointers(lost.server, lost.warehouse) is not None
+    read: list[Location] = []
+
+    def noted(files: FileIO, location: Location) -> Export:
+        read.append(location)
+        return read_export(files, location)
+
+    monkeypatch.setattr(known_pointers, "read_export", noted)
+
+    assert plan_rebuild(lost, WISH).export is None
+    assert len(read) == 1
 
 
 def test_an_export_of_a_warehouse_elsewhere_counts_for_nothing(
