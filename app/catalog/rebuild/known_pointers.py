@@ -182,9 +182,11 @@ def _newest_export(catalog: Catalog) -> Export | None:
     folder = export_folder(catalog.warehouse.root_location, catalog.warehouse.name)
     found: list[ExportFile] = list_exports(catalog.files, folder)
     own = mark_of(catalog.server).hex()
+    others: list[Location] = []
     known_sequence, has_own = catalog.server.pointer_exports.last_sequence(), False
     for file in reversed(found):
         if has_own and file.mark != own:
+            others.append(file.location)
             continue
         try:
             if has_own and sequence_of(catalog.files, file.location) <= known_sequence:
@@ -202,6 +204,14 @@ def _newest_export(catalog: Catalog) -> Export | None:
             has_own = True
             continue
         return export
+    if others:
+        # A rebuild that was broken off may have left half of the names, and a server saved them.
+        log.warning(
+            "%d exports of other databases are passed over for a younger one of this database; if this one was not "
+            "whole then, give the newest of them with --export: %s",
+            len(others),
+            others[0],
+        )
     return None
 
 

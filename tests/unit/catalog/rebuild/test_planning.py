@@ -399,14 +399,16 @@ def test_what_an_old_backup_exports_does_not_hide_what_was_exported_after_the_ba
 
 
 def test_older_exports_of_another_database_do_not_count_after_one_of_this_database(
-    lost: Catalog, found: Catalog
+    lost: Catalog, found: Catalog, caplog: pytest.LogCaptureFixture
 ) -> None:
     table_in(lost)
-    export_pointers(lost.server, lost.warehouse)
+    of_lost = export_pointers(lost.server, lost.warehouse)
     table_in(found, ARRIVALS)
     export_pointers(found.server, found.warehouse)
 
     assert plan_rebuild(found, WISH).export is None
+
+    assert f"if this one was not whole then, give the newest of them with --export: {of_lost}" in caplog.text
 
 
 def test_of_own_exports_that_the_database_has_all_of_one_is_read_as_a_whole(
