@@ -23,6 +23,7 @@ _MISSING_SCHEMA_OBJECT = {"42P01", "42703"}
 _NO_SCHEMA = "3F000"
 _MISSING_SQLITE_OBJECT = ("no such table", "no such column", "has no column named")
 
+_NO_CONNECTION_LEFT = "it has no connection left"
 _POSTGRES_REASONS = {
     "25006": "it only reads (a standby, a former primary, or default_transaction_read_only is on)",
     "25P03": "this server stood still in the middle of a transaction",
@@ -30,13 +31,24 @@ _POSTGRES_REASONS = {
     "42501": "its role lacks a right",
     "53100": "its disk is full",
     "53200": "it has no memory left",
-    "53300": "it has no connection left",
+    "53300": _NO_CONNECTION_LEFT,
     "55P03": "another transaction held the row for too long",
     "57014": "it took too long",
-    "57P01": "it is shutting down",
+    "57P01": "it is shutting down, or an administrator ended the session",
     "57P02": "it crashed",
     "57P03": "it is starting up or shutting down",
 }
+_WORDS_OF_REFUSALS = {
+    "too many connections": _NO_CONNECTION_LEFT,
+    "too many clients": _NO_CONNECTION_LEFT,
+    "connection slots are reserved": _NO_CONNECTION_LEFT,
+    "no more connections allowed": _NO_CONNECTION_LEFT,
+    "authentication failed": "it refuses the role, its password or its certificate",
+    "pg_hba.conf": "its pg_hba.conf refuses the role from here",
+    "certificate": "its certificate, or that of this server, was refused",
+    "database system is": "it is starting up or shutting down",
+}
+"""What Postgres and pgBouncer say, in English, to those that are not connected yet: the driver has no code then."""
 _SQLITE_REASONS = {
     sqlite3.SQLITE_BUSY: "another writer held it for too long",
     sqlite3.SQLITE_LOCKED: "another writer held it for too long",
@@ -103,7 +115,8 @@ def reason(error: Exception) -> str:
     origin = origin_of(error)
     if _is_of_postgres(origin):
         if origin.sqlstate is None:
-            return "the connection failed or was lost"
+            said = (meaning for words, meaning in _WORDS_OF_REFUSALS.items() if words in str(origin))
+            return next(said, "the connection failed or was lost")
         return f"{_POSTGRES_REASONS.get(origin.sqlstate, 'it failed')} ({origin.sqlstate})"
     if isinstance(origin, sqlite3.Error):
         primary_code = getattr(origin, "sqlite_errorcode", 0) & 0xFF

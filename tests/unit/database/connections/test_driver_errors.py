@@ -49,7 +49,7 @@ def sqlite_error(sql: str, *preparations: str) -> sqlite3.Error:
         ("53100", "its disk is full (53100)"),
         ("53300", "it has no connection left (53300)"),
         ("55P03", "another transaction held the row for too long (55P03)"),
-        ("57P01", "it is shutting down (57P01)"),
+        ("57P01", "it is shutting down, or an administrator ended the session (57P01)"),
         ("22P05", "it failed (22P05)"),
     ],
 )
@@ -69,6 +69,26 @@ def test_no_word_of_the_driver_is_passed_on() -> None:
 
 def test_a_connection_without_a_code_failed_or_was_lost() -> None:
     assert "failed or was lost" in str(our_error(psycopg.OperationalError("server closed the connection")))
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("FATAL:  sorry, too many clients already", "it has no connection left"),
+        ("FATAL:  remaining connection slots are reserved for roles", "it has no connection left"),
+        ('FATAL:  password authentication failed for user "secret"', "it refuses the role, its password"),
+        ('FATAL:  no pg_hba.conf entry for host "secret"', "its pg_hba.conf refuses the role from here"),
+        ("SSL error: certificate verify failed", "its certificate, or that of this server, was refused"),
+        ("FATAL:  the database system is starting up", "it is starting up or shutting down"),
+    ],
+)
+def test_what_postgres_says_to_those_that_are_not_connected_is_told_in_our_words(
+    said: str, words: str
+) -> None:
+    message = str(our_error(psycopg.OperationalError(f'connection to server at "secret" failed: {said}')))
+
+    assert words in message
+    assert "secret" not in message
 
 
 def test_text_that_postgres_cannot_hold_is_the_requests_fault() -> None:
