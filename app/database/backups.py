@@ -89,7 +89,10 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _opened(source: Path) -> sqlite3.Connection:
-    """Open a database to read it, also where nothing can be written beside it, as on a mount for reading only."""
+    """Open a database to read it, also where nothing can be written beside it.
+
+    So it is on a mount for reading only.
+    """
     uri = f"{source.absolute().as_uri()}?mode=ro"
     opened = sqlite3.connect(uri, uri=True, timeout=30)
     try:
@@ -105,7 +108,7 @@ def _opened(source: Path) -> sqlite3.Connection:
                 f"Cannot copy {source}: SQLite can write nothing beside it, and needs that to read the commits in "
                 f"{log}. Copy both files to a folder that can be written to, and back up the copy"
             ) from error
-    # All of it is in the one file, and nobody is at work on it: who is has a log.
+    # All of it is in the one file. No server is at work on it: that would have a log.
     return sqlite3.connect(f"{uri}&immutable=1", uri=True)
 
 

@@ -45,7 +45,7 @@ class PointerStates:
         self._database = database
 
     def current(self, after: int = 0) -> Iterator[Pointer]:
-        """Yield every pointer of every warehouse as it is now, in the order of their ids, page by page.
+        """Yield every pointer of every warehouse as it is now, in the order of their ids.
 
         Args:
             after: only those of which there are events since this one.

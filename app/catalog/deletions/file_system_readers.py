@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
-from app.catalog.context.callers import SERVER_ITSELF
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import may_be_of
 from app.catalog.context.server import Server
@@ -14,7 +14,7 @@ from app.catalog.filesystem_tables.places import WarehouseTree
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.warehouses import Layout
 from app.engine.model.ids import Location
-from app.errors import FilesUnavailable, IcetowerError, NoSuchTable, Unavailable
+from app.errors import FilesUnavailable, IcetowerError, NoSuchTable, NoSuchWarehouse, Unavailable
 from app.fileio.locations import folder_name
 
 _PAGE = 10_000
@@ -23,7 +23,11 @@ _PAGE = 10_000
 
 def file_system_warehouses(server: Server) -> list[Catalog]:
     """Return the warehouses whose tables have no rows, as the server itself sees them."""
-    return [Catalog(server, warehouse, SERVER_ITSELF) for warehouse in server.warehouses.list(Layout.HADOOP)]
+    found = []
+    for warehouse in server.warehouses.list(Layout.HADOOP):
+        with suppress(NoSuchWarehouse):
+            found.append(own_catalog(server, warehouse.id))
+    return found
 
 
 def tables_that_count(catalog: Catalog) -> Iterator[Pointer]:

@@ -24,7 +24,7 @@ _STEPS = {"expire": "expired", "purge": "purged"}
 
 
 class PlanOutdated(Exception):
-    """What was planned is no longer right, another worker has ended it, or one is to go on with it."""
+    """A deletion is not to go on as it was planned: planned anew, or ended by another worker."""
 
 
 def hold_on(catalog: Catalog, deletion: Deletion) -> None:

@@ -248,7 +248,10 @@ def read_export(files: FileIO, location: Location) -> Export:
 
 
 def sequence_of(files: FileIO, location: Location) -> int:
-    """Return the newest event that an export has seen, by its first line; raises as `read_export`."""
+    """Return the newest event that an export has seen, by its first line.
+
+    Raises like `read_export`.
+    """
     content = _content(files, location)
     with _refused(location):
         return _begun(location, content)[0].sequence

@@ -30,7 +30,7 @@ WIDTH_OF_A_PIPE = 1000
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
-    """Print rows under their column names; return whether there were any, for nothing is printed then.
+    """Print rows under their column names, if there are any; return whether there were.
 
     Where there are many they are printed as they come, under columns that are as wide as the first ones need: the
     library would keep them all, and needs a second for a thousand.

@@ -40,7 +40,9 @@ def found_file(url: str) -> FileIdentity | None:
 
 
 def prepare_file(url: str) -> None:
-    """Make the folder of a SQLite database, and check that its file has one name and no log of another.
+    """Make the folder of a SQLite database, and check what is there of its file.
+
+    It must have one name, and no log of another database beside it.
 
     SQLite names its log after the file, so of two names each has a log of its own: what is written by one is lost by
     the other. It follows symbolic links to the file itself.
@@ -71,7 +73,7 @@ def prepare_file(url: str) -> None:
 
 
 def check_log(file: Path) -> None:
-    """Check that the log beside a SQLite database is not that of a database which lay there before.
+    """Check that the log beside a SQLite database is its own.
 
     A killed server leaves its log, and SQLite takes what is in it for changes of any file that has the name. A database
     with a log of its own says in its head that it has one; a backup says that it has none.

@@ -210,7 +210,7 @@ def _within(
 def _become_better(
     live: Sequence[ManifestStock], rules: RewriteRules, order: Callable[[Partition], ClusterKey]
 ) -> bool:
-    """Return whether manifests become fewer by a rewrite, or come into the order of their partitions.
+    """Return whether manifests become fewer by a rewrite, or their partitions come into order.
 
     If not, it would leave them as they are, and be done again and again.
     """

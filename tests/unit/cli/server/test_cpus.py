@@ -14,7 +14,7 @@ import typer
 from app.cli.server.cpus import Cpus
 from tests.e2e.patience import wait_until
 from tests.unit.cli.conftest import Icetower
-from tests.unit.cli.server.test_processes import PATIENCE_SECONDS, port_in, serving
+from tests.unit.cli.server.served import PATIENCE_SECONDS, port_in, serving
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "sched_getaffinity"), reason="only Linux keeps processes on CPUs"
