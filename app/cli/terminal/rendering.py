@@ -32,8 +32,8 @@ WIDTH_OF_A_PIPE = 1000
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
     """Print rows under their column names, if there are any; return whether there were.
 
-    Where there are many they are printed as they come, under columns that are as wide as the first ones need: the
-    library would keep them all, and needs a second for a thousand.
+    Without rows nothing is printed. Where there are many they are printed as they come, under columns that are as
+    wide as the first ones need: the library would keep them all, and needs a second for a thousand.
     """
     left = iter(rows)
     first = list(islice(left, FITTED_ROWS))

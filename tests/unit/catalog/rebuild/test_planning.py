@@ -11,25 +11,20 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.exports.export_files import Export, export_folder, read_export
 from app.catalog.exports.writing import export_pointers
-from app.catalog.rebuild import known_pointers
 from app.catalog.rebuild.carrying_out import carry_out
 from app.catalog.rebuild.known_pointers import NamedBy
 from app.catalog.rebuild.planning import Action, plan_rebuild
-from app.database.backups import back_up
 from app.database.warehouses import Layout
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import FilesUnavailable, InvalidRequest, NotAllowed
-from app.fileio.files import FileIO
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import (
     CALLER,
     new_warehouse,
     server_on,
-    with_rules,
     with_server,
     with_warehouse,
 )
@@ -364,89 +359,6 @@ def test_a_damaged_export_is_refused_by_name_and_passed_over_otherwise(
     with pytest.raises(InvalidRequest):
         plan_rebuild(found, replace(WISH, export=newer))
     assert plan_rebuild(found, WISH).export == whole
-
-
-def test_an_export_that_the_database_has_seen_is_not_used(lost: Catalog) -> None:
-    table_in(lost)
-    export_pointers(lost.server, lost.warehouse)
-
-    assert plan_rebuild(lost, WISH).export is None
-
-
-def test_what_an_old_backup_exports_does_not_hide_what_was_exported_after_the_backup(
-    lost: Catalog, tmp_path: Path, store: MemoryFiles
-) -> None:
-    table_in(lost)
-    back_up(f"sqlite:///{tmp_path}/lost.db", tmp_path / "old.db")
-    renamed = TableIdentifier(FLIGHTS, "renamed")
-    table_in(lost, ARRIVALS)
-    named.rename(lost, TABLES, ARRIVALS, renamed)
-    for number in range(9):
-        commit(lost, number)
-    newest = export_pointers(lost.server, lost.warehouse)
-    old = replace(lost, server=server_on(f"sqlite:///{tmp_path}/old.db", store))
-    old = with_rules(old, pointer_exports_kept=2)
-
-    # A server ran on the backup for some hours before the rebuild.
-    for number in range(3):
-        named.rename(old, TABLES, DEPARTURES, TableIdentifier(FLIGHTS, f"other{number}"))
-        export_pointers(old.server, old.warehouse)
-        named.rename(old, TABLES, TableIdentifier(FLIGHTS, f"other{number}"), DEPARTURES)
-    plan = plan_rebuild(old, WISH)
-
-    assert plan.export == newest
-    assert {item.identifier for item in plan.of(Action.ADD)} == {renamed}
-
-
-def test_older_exports_of_another_database_do_not_count_after_one_of_this_database(
-    lost: Catalog, found: Catalog, caplog: pytest.LogCaptureFixture
-) -> None:
-    table_in(lost)
-    of_lost = export_pointers(lost.server, lost.warehouse)
-    table_in(found, ARRIVALS)
-    export_pointers(found.server, found.warehouse)
-
-    assert plan_rebuild(found, WISH).export is None
-
-    assert f"if this one was not whole then, give the newest of them with --export: {of_lost}" in caplog.text
-
-
-def test_of_own_exports_that_the_database_has_all_of_one_is_read_as_a_whole(
-    lost: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table_in(lost)
-    for number in range(3):
-        commit(lost, number)
-        assert export_pointers(lost.server, lost.warehouse) is not None
-    read: list[Location] = []
-
-    def noted(files: FileIO, location: Location) -> Export:
-        read.append(location)
-        return read_export(files, location)
-
-    monkeypatch.setattr(known_pointers, "read_export", noted)
-
-    assert plan_rebuild(lost, WISH).export is None
-    assert len(read) == 1
-
-
-def test_an_export_of_a_warehouse_elsewhere_counts_for_nothing(
-    lost: Catalog, found: Catalog, store: MemoryFiles
-) -> None:
-    table_in(lost)
-    # A table of a warehouse beside it, whose export was copied into its folder together with other files.
-    beside = new_warehouse(lost.server, "beside", "memory://beside")
-    table_in(beside, ARRIVALS)
-    named.drop(beside, TABLES, ARRIVALS)
-    of_beside = export_pointers(beside.server, beside.warehouse)
-    assert of_beside is not None
-    folder = export_folder(lost.warehouse.root_location, lost.warehouse.name)
-    store.write_new(Location(f"{folder}/{of_beside.rpartition('/')[2]}"), store.read(of_beside))
-
-    plan = plan_rebuild(found, WISH)
-    assert (plan.export, plan.drops, sole(plan).action) == (None, [], Action.ADD)
-    with pytest.raises(InvalidRequest, match="is of warehouse beside at memory://beside, and not of one at"):
-        plan_rebuild(found, replace(WISH, export=of_beside))
 
 
 def test_a_table_that_moves_on_while_files_are_listed_is_left(
