@@ -160,8 +160,13 @@ def valid_commits(metadata: Mapping[str, Any]) -> list[Json]:
         "properties": {"a": "b"},
     }
     spec_fields = [
-        {"name": "at_day", "transform": "day", "source-id": 3, "field-id": 1000},
-        {"name": "note_start", "transform": "truncate[4]", "source-id": 2, "field-id": 1001},
+        {"name": "at_day", "transform": "day", "source-id": 3, "field-id": 1000 if version == 1 else 1001},
+        {
+            "name": "note_start",
+            "transform": "truncate[4]",
+            "source-id": 2,
+            "field-id": 1001 if version == 1 else 1002,
+        },
     ]
     sort_field = {"transform": "hour", "source-id": 3, "direction": "desc", "null-order": "nulls-last"}
     next_schema = schema(*NEXT_COLUMNS, schema_id=2)
