@@ -152,7 +152,7 @@ class Supervisor(supervision.Multiprocess):
         super().terminate_all()
 
     def join_all(self) -> None:
-        # uvicorn waits for ever: one that stands still would keep this process from ending.
+        # uvicorn waits for ever: a process that does not answer would keep this one from ending.
         for worker in self.processes:
             while worker.process.is_alive():
                 worker.process.join(_LOOK_FOR_END_S)

@@ -22,7 +22,7 @@ def print_json(value: object) -> None:
 
 
 def print_json_list(items: Iterable[object]) -> None:
-    """Print a JSON array of values as they come: none of them is kept."""
+    """Print a JSON array of values as they come, and keep none in memory."""
     number = 0
     for number, item in enumerate(items, 1):
         text = json.dumps(item, indent=2, ensure_ascii=False).replace("\n", "\n  ")
