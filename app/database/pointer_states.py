@@ -9,10 +9,9 @@ from typing import Any
 from sqlalchemy import Executable, Select, exists, func, select, union
 
 from app.database.connections.database import Database
-from app.database.namespace_keys import namespace_of
 from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.pointers.pointer_rows import POINTER_COLUMNS, pointer_of
 from app.database.schema.rows import file_deletions, namespaces, pointer_history, pointers
-from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 
 
@@ -26,16 +25,9 @@ class EarlierState:
 
 
 _PAGE = 1_000
-_POINTERS = select(
-    pointers.c.id,
-    namespaces.c.warehouse_id,
-    pointers.c.kind,
-    namespaces.c.key,
-    pointers.c.name,
-    pointers.c.uuid,
-    pointers.c.metadata_location,
-    pointers.c.registration,
-).join_from(pointers, namespaces, namespaces.c.id == pointers.c.namespace_id)
+_POINTERS = select(*POINTER_COLUMNS).join_from(
+    pointers, namespaces, namespaces.c.id == pointers.c.namespace_id
+)
 
 
 class PointerStates:
@@ -65,16 +57,7 @@ class PointerStates:
 
     def _read(self, query: Select[Any]) -> list[Pointer]:
         return [
-            Pointer(
-                row.id,
-                row.warehouse_id,
-                PointerKind(row.kind),
-                TableIdentifier(namespace_of(row.key), row.name),
-                row.uuid,
-                row.metadata_location,
-                row.registration,
-            )
-            for row in self._database.read(lambda connection: connection.execute(query).all())
+            pointer_of(row) for row in self._database.read(lambda connection: connection.execute(query).all())
         ]
 
     def of_table(self, uuid: TableUuid, pointer_id: int) -> list[EarlierState]:

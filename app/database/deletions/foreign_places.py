@@ -6,16 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import CompoundSelect, Connection, Row, Select, delete, select, union_all
+from sqlalchemy import CompoundSelect, Connection, Select, delete, select, union_all
 
 from app.database.connections.database import Database
-from app.database.namespace_keys import namespace_of
 from app.database.pointers.foreign_files import ANYWHERE, insert_foreign
-from app.database.pointers.pointer import Pointer, PointerKind
-from app.database.pointers.recoverable import dropped_as_pointers
+from app.database.pointers.pointer import Pointer
+from app.database.pointers.pointer_rows import POINTER_COLUMNS, dropped_as_pointers, pointer_of
 from app.database.schema.rows import dropped, namespaces, pointers, table_places
 from app.database.schema.rows import foreign_places as rows
-from app.engine.model.identifiers import TableIdentifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,24 +88,14 @@ class ForeignPlaces:
             lambda connection: [row for query in queries for row in connection.execute(query)]
         )
         known = {row.id for row in found if row.place != ANYWHERE}
-        by_id = {row.id: _pointer(row) for row in found}
+        by_id = {row.id: pointer_of(row) for row in found}
         return [ForeignReader(pointer, pointer.id in known) for pointer in by_id.values()]
 
 
-_AS_POINTER = (
-    pointers.c.id,
-    namespaces.c.warehouse_id,
-    pointers.c.kind,
-    namespaces.c.key,
-    pointers.c.name,
-    pointers.c.uuid,
-    pointers.c.metadata_location,
-    pointers.c.registration,
-)
 # For tables that are there, and for dropped ones that can come back. Each joins for itself: SQLite would read all
 # pointers before it joined a union of the two.
 _READERS = (
-    select(*_AS_POINTER, rows.c.place)
+    select(*POINTER_COLUMNS, rows.c.place)
     .join_from(rows, pointers, pointers.c.id == rows.c.pointer_id)
     .join(namespaces, namespaces.c.id == pointers.c.namespace_id),
     dropped_as_pointers(rows.c.place).join(rows, rows.c.pointer_id == dropped.c.pointer_id),
@@ -121,15 +109,3 @@ def named_by_others(folders: Collection[str], besides: int | None) -> CompoundSe
     """
     wanted = rows.c.place.in_([ANYWHERE, *folders]), rows.c.pointer_id != (besides or 0)
     return union_all(*(query.where(*wanted) for query in _READERS))
-
-
-def _pointer(row: Row[*tuple[Any, ...]]) -> Pointer:
-    return Pointer(
-        row.id,
-        row.warehouse_id,
-        PointerKind(row.kind),
-        TableIdentifier(namespace_of(row.key), row.name),
-        row.uuid,
-        row.metadata_location,
-        row.registration,
-    )

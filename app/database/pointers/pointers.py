@@ -7,11 +7,11 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Select, bindparam, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Select, bindparam, select
 
 from app.database.connections.database import Database
 from app.database.connections.shared_lookups import SharedLookups
-from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
+from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, parameters_of
 from app.database.outcomes.idempotency_keys import IdempotencyClaim, check_free, insert_claim
 from app.database.outcomes.receipt import CommitReceipt
 from app.database.outcomes.receipts import insert_landed
@@ -35,7 +35,8 @@ from app.database.pointers.moves import (
 )
 from app.database.pointers.places import NO_ID, PlaceTaken, check_alone, find_taken, is_free, taken_of
 from app.database.pointers.pointer import Pointer, PointerKind
-from app.database.pointers.recoverable import NO_RECOVERY, Recovery, dropped_as_pointers, keep_dropped
+from app.database.pointers.pointer_rows import POINTER_COLUMNS, dropped_as_pointers, pointer_of
+from app.database.pointers.recoverable import NO_RECOVERY, Recovery, keep_dropped
 from app.database.pointers.shared_advances import PlainAdvance, SharedAdvances, is_plain
 from app.database.pointers.shared_creations import PlainCreation, SharedCreations, is_plain_creation
 from app.database.pointers.sharing import Claims, claimed_by_others, may_share_files, named_by_pointers
@@ -65,19 +66,9 @@ class PointerChanged(IcetowerError):
         super().__init__(f"{identifier} changed in the meantime")
 
 
-_AS_POINTER = (
-    rows.c.id,
-    namespaces.c.warehouse_id,
-    rows.c.kind,
-    namespaces.c.key,
-    rows.c.name,
-    rows.c.uuid,
-    rows.c.metadata_location,
-    rows.c.registration,
-)
 _LOCKED_BY_ID = select(rows.c.id).where(rows.c.id == bindparam("of_id")).with_for_update(key_share=True)
 _BY_ID = (
-    select(*_AS_POINTER)
+    select(*POINTER_COLUMNS)
     .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
     .where(rows.c.id == bindparam("of_id"))
 )
@@ -92,7 +83,7 @@ _LARGE: Final = 20_000
 
 def _in_warehouse(warehouse: ColumnElement[int]) -> Select[Any]:
     return (
-        select(*_AS_POINTER)
+        select(*POINTER_COLUMNS)
         .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
         .where(
             warehouse == bindparam("in_warehouse", type_=BigInteger),
@@ -161,10 +152,10 @@ class Pointers:
             # comes back at this moment is in neither place at first, and is looked for once more.
             for _ in range(2):
                 if connection.execute(_LOCKED_BY_ID, parameters).one_or_none() is not None:
-                    return _pointer(connection.execute(_BY_ID, parameters).one())
+                    return pointer_of(connection.execute(_BY_ID, parameters).one())
                 dropped_one = connection.execute(_DROPPED_BY_ID, parameters).one_or_none()
                 if dropped_one is not None:
-                    return _pointer(dropped_one)
+                    return pointer_of(dropped_one)
             return None
 
         return self._database.read_locked(find_locked)
@@ -411,7 +402,7 @@ class Pointers:
             # Postgres sees for itself which way is the shorter one.
             is_large = not self._is_postgres and connection.execute(_IS_LARGE, counted).one_or_none()
             page = _IN_LARGE_WAREHOUSE if is_large else _IN_WAREHOUSE
-            return [_pointer(row) for row in connection.execute(page, parameters)]
+            return [pointer_of(row) for row in connection.execute(page, parameters)]
 
         return self._database.read(list_pointers)
 
@@ -459,18 +450,6 @@ class Pointers:
     ) -> list[PointerEvent]:
         """Return up to `limit` events with a sequence below `before`, newest first."""
         return self._database.read(lambda connection: select_events(connection, pointer_id, before, limit))
-
-
-def _pointer(row: Row[*tuple[Any, ...]]) -> Pointer:
-    return Pointer(
-        row.id,
-        row.warehouse_id,
-        PointerKind(row.kind),
-        TableIdentifier(namespace_of(row.key), row.name),
-        row.uuid,
-        row.metadata_location,
-        row.registration,
-    )
 
 
 def _are_same(found: Pointer, expected: Pointer) -> bool:

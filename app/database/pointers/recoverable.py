@@ -8,10 +8,8 @@ from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
-    Column,
     Connection,
     Integer,
-    Select,
     Text,
     bindparam,
     func,
@@ -118,18 +116,3 @@ def new_pointer_id(connection: Connection) -> int:
     of_table = {"of_table": pointers.name}
     found = connection.execute(next_id, of_table).scalar_one_or_none()
     return int(connection.execute(first_id, of_table).scalar_one() if found is None else found)
-
-
-def dropped_as_pointers(*more: Column[Any]) -> Select[Any]:
-    """Return the query for dropped tables and views, with the columns of a pointer."""
-    return select(
-        dropped.c.pointer_id.label("id"),
-        dropped.c.warehouse_id,
-        dropped.c.kind,
-        dropped.c.namespace_key.label("key"),
-        dropped.c.name,
-        dropped.c.uuid,
-        dropped.c.metadata_location,
-        dropped.c.registration,
-        *more,
-    ).where(dropped.c.pointer_id.is_not(None))
