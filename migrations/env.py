@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 from alembic.util import CommandError
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect
 
 from app.database.schema import partial_indexes  # noqa: F401 - adds them to the metadata
 from app.database.schema.rows import metadata
@@ -23,6 +23,9 @@ def run_migrations(connection: Connection) -> None:
         connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+        # Changes by servers of an older build end before; those that begin meanwhile wait, and see the new revision.
+        if inspect(connection).has_table("alembic_version"):
+            connection.exec_driver_sql("LOCK TABLE alembic_version")
     context.configure(
         connection=connection,
         target_metadata=metadata,

@@ -249,3 +249,85 @@ def test_an_unknown_revision_is_refused(database: Database) -> None:
         return inspect(connection).get_table_names()
 
     assert database.read(tables) == []
+
+
+MIGRATED = "no longer at revision .*, which this server works with: it was migrated. Nothing was changed"
+
+
+def test_server_that_a_migration_came_before_changes_nothing(database: Database, urls: list[str]) -> None:
+    migrate(database)
+    check_revision(database)
+    stores = Stores.on(database)
+    stores.warehouses.create("before", "file:///before", created_ms=1)
+    before = stores.warehouses.list()
+
+    with closing(Database.open(urls[0])) as newer:
+        downgrade(newer, "-1")
+        change = text("UPDATE warehouses SET created_ms = 7")
+        for write in (
+            database.write,
+            database.write_without_waiting,
+            database.write_together,
+            database.write_lightly,
+            database.read_locked,
+        ):
+            with pytest.raises(DatabaseUnavailable, match=MIGRATED):
+                write(lambda connection: connection.execute(change))
+        with pytest.raises(DatabaseUnavailable, match=MIGRATED):
+            database.check_writes()
+        migrate(newer)
+
+    assert stores.warehouses.list() == before
+    stores.warehouses.create("after", "file:///after", created_ms=1)
+
+
+@pytest.mark.postgres
+def test_migration_waits_for_changes_that_have_begun(postgres_server: PostgresServer) -> None:
+    url = postgres_server.url(postgres_server.create_database())
+    waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'alembic_version'::regclass")
+    with (
+        ThreadPoolExecutor(1) as thread,
+        closing(Database.open(url)) as newer,
+        closing(Database.open(url)) as server,
+    ):
+        migrate(server)
+        check_revision(server)
+
+        def change(connection: Connection) -> Future[str | None]:
+            migrating = thread.submit(downgrade, newer, "-1")
+            wait_until(
+                lambda: migrating.done() or server.read(lambda reading: reading.scalars(waits).one()) == 1
+            )
+            assert not migrating.done()
+            connection.execute(text("UPDATE warehouses SET created_ms = 7"))
+            return migrating
+
+        assert server.write(change).result() == known_revision()
+
+
+@pytest.mark.postgres
+def test_change_that_begins_while_a_migration_runs_waits_and_is_refused(
+    postgres_server: PostgresServer,
+) -> None:
+    url = postgres_server.url(postgres_server.create_database())
+    waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'alembic_version'::regclass")
+    with (
+        ThreadPoolExecutor(1) as thread,
+        closing(Database.open(url)) as newer,
+        closing(Database.open(url)) as server,
+    ):
+        migrate(server)
+        check_revision(server)
+
+        def migrate_slowly(connection: Connection) -> Future[None]:
+            connection.execute(text("LOCK TABLE alembic_version"))
+            connection.execute(text("UPDATE alembic_version SET version_num = 'newer'"))
+            changing: Future[None] = thread.submit(server.write, lambda _connection: None)
+            wait_until(
+                lambda: changing.done() or newer.read(lambda reading: reading.scalars(waits).one()) == 1
+            )
+            assert not changing.done()
+            return changing
+
+        with pytest.raises(DatabaseUnavailable, match=MIGRATED):
+            newer.write(migrate_slowly).result()

@@ -26,6 +26,7 @@ from app.database.connections.driver_errors import (
     undid_transaction,
 )
 from app.database.connections.gates import LONGEST_WAIT_S, Gate
+from app.database.connections.kept_revisions import beginning_at, check_on_sqlite, is_at_another, migrated
 from app.database.connections.own_sessions import check_own_sessions
 from app.database.connections.readers import Readers
 from app.database.connections.shared_writes import SharedWrites
@@ -37,6 +38,7 @@ from app.waits import do_elsewhere
 _Result = TypeVar("_Result")
 _LIGHT_POOL_SIZE = 4
 """More than one: a write that waits for a row must not hold up all others."""
+_BEGIN_ON_POSTGRES = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _NO_CHANGE = "DELETE FROM warehouses WHERE false"
 """Postgres refuses it where it only reads."""
 _LITTLE_MEMORY = "SET LOCAL work_mem = 64"
@@ -80,7 +82,8 @@ class Database:
         self._is_closed = False
         self._turn_timeout_s = pool_timeout_s
         self._shared_writes = SharedWrites(self._write_quickly, pool_timeout_s)
-        self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
+        self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else _BEGIN_ON_POSTGRES
+        self._revision: str | None = None
 
     @staticmethod
     def open(
@@ -112,6 +115,16 @@ class Database:
         self._read_engine.dispose()
         self._write_engine.dispose()
         self._light_engine.dispose()
+
+    def keep_to_revision(self, revision: str | None) -> None:
+        """From now on, change nothing while the database is at another revision; None for any.
+
+        Where a server has been forgotten in a migration, it would leave out what a newer build relies on, such as the
+        folders that a table names.
+        """
+        self._revision = revision
+        if not self._is_sqlite:
+            self._begin = _BEGIN_ON_POSTGRES if revision is None else beginning_at(revision)
 
     def check_writes(self) -> None:
         """Check that the database takes changes, without a change.
@@ -271,12 +284,7 @@ class Database:
             raise our_error(error) from error
         self._file.note()
         try:
-            if not self._is_sqlite:
-                connection.exec_driver_sql(self._begin)
-            elif begins_itself:
-                begin_when_free(connection, partial(run_on_sqlite, connection, self._begin))
-            else:
-                begin_when_free(connection, partial(connection.exec_driver_sql, self._begin))
+            self._begin_on(connection, begins_itself=begins_itself)
             result = work(connection)
         except library_errors() as error:
             self._roll_back(connection)
@@ -295,6 +303,23 @@ class Database:
             # What became of the transaction is known by now, whatever happens here.
             with suppress(*library_errors()):
                 self._give_back(engine, connection)
+
+    def _begin_on(self, connection: Connection, *, begins_itself: bool) -> None:
+        revision = self._revision
+        if not self._is_sqlite:
+            try:
+                connection.exec_driver_sql(self._begin)
+            except library_errors() as error:
+                if revision is None or not is_at_another(error):
+                    raise
+                raise migrated(revision) from error
+            return
+        if begins_itself:
+            begin_when_free(connection, partial(run_on_sqlite, connection, self._begin))
+        else:
+            begin_when_free(connection, partial(connection.exec_driver_sql, self._begin))
+        if revision is not None:
+            check_on_sqlite(connection, revision)
 
     def _give_back(self, engine: Engine, connection: Connection) -> None:
         """Give a connection back to the pool, but keep SQLite's one writer.

@@ -37,6 +37,7 @@ def downgrade(database: Database, revision: str) -> str | None:
 
 def _run(database: Database, run: Callable[[Config, str], None], revision: str) -> str | None:
     check_known_revision(database)
+    database.keep_to_revision(None)
     try:
         with _alembic_is_free:
             return database.write(lambda connection: _run_on(connection, run, revision))

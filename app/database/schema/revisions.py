@@ -30,7 +30,7 @@ def found_revision(database: Database) -> str | None:
 
 
 def check_revision(database: Database) -> None:
-    """Refuse to work on a database with other tables than this build knows.
+    """Refuse to work on a database with other tables than this build knows, now and later.
 
     Raises:
         DatabaseBehind: the revision found is not the known one.
@@ -41,6 +41,7 @@ def check_revision(database: Database) -> None:
         raise DatabaseBehind(
             f"The database is at revision {found or 'none'}, expected {known}; run `icetower migrate`"
         )
+    database.keep_to_revision(known)
 
 
 def check_known_revision(database: Database) -> str | None:

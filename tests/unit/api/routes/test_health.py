@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.database.schema.migrations import downgrade
+from app.database.schema.migrations import downgrade, migrate
 from app.errors import FilesUnavailable
 from app.fileio.memory import MemoryFiles
 from app.main import open_database
@@ -73,6 +73,21 @@ def test_server_whose_database_was_changed_under_it_is_not_ready(tmp_path: Path)
     assert response.status_code == 503
     assert not parts["database"]["ok"]
     assert "icetower migrate" in parts["migrations"]["why"]
+
+
+def test_server_that_was_left_running_through_a_migration_takes_no_changes(tmp_path: Path) -> None:
+    with http_catalog(tmp_path) as api:
+        with closing(open_database(settings_in(tmp_path))) as database:
+            downgrade(database, "-1")
+            refused = api.post("/v1/namespaces", json={"namespace": ["late"]})
+            listed = api.get("/v1/namespaces")
+            migrate(database)
+        taken = api.post("/v1/namespaces", json={"namespace": ["late"]})
+
+    assert refused.status_code == 503
+    assert "it was migrated. Nothing was changed" in refused.json()["error"]["message"]
+    assert listed.json()["namespaces"] == []
+    assert taken.status_code == 200
 
 
 def test_server_without_its_default_warehouse_is_not_ready(tmp_path: Path) -> None:
