@@ -76,6 +76,12 @@ def _lift_last_sequence_number(document: Json, case: Case) -> None:
         )
 
 
+def _lift_next_row_id(document: Json, case: Case) -> None:
+    if "next-row-id" in document:
+        ends = [item.get("first-row-id", 0) + item.get("added-rows", 0) for item in case.added_snapshots()]
+        document["next-row-id"] = max(document["next-row-id"], *ends, 0)
+
+
 def _drop_empty_properties(document: Json, _case: Case) -> None:
     if not document.get("properties"):
         document.pop("properties", None)
@@ -176,6 +182,11 @@ NORMALISATIONS = (
         "last sequence number after a snapshot without parent",
         "the reference lets it fall to the snapshot's; in Icetower it never falls",
         _lift_last_sequence_number,
+    ),
+    Normalisation(
+        "next row id after a snapshot that passed some over",
+        "the reference counts on from its own number, and gives the ids of the snapshot's rows again",
+        _lift_next_row_id,
     ),
     Normalisation(
         "schemas and specs added after some were removed",

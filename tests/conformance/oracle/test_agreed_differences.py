@@ -240,6 +240,9 @@ CHANGED = {
     "last sequence number after a snapshot without parent": Example(
         [act("add-snapshot", snapshot=snapshot(1, sequence_number=3))], table(2, 0, last_sequence_number=5)
     ),
+    "next row id after a snapshot that passed some over": Example(
+        [act("add-snapshot", snapshot=snapshot(3, 3, first_row_id=22))], table(3)
+    ),
     "schemas and specs added after some were removed": Example(
         [
             act("remove-schemas", schema_ids=[1]),

@@ -19,7 +19,10 @@ Writers give the next one; a copy of another table's snapshots leaves out those 
 leaps until no number is left, so no commit makes a table one that takes no other.
 """
 MOST_ROWS_ADDED = 2**48
-"""How many row ids one snapshot may take: all rows of any table, which its first snapshot of version 3 numbers."""
+"""How many row ids one snapshot may take: all rows of any table, which its first snapshot of version 3 numbers.
+
+It may also pass over so many: a copy of another table's snapshots leaves out those that have expired.
+"""
 
 
 def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
@@ -127,13 +130,20 @@ def _advance_row_id(draft: MetadataDraft, snapshot: Snapshot) -> None:
             draft.next_row_id,
             snapshot,
         )
-    most = min(MOST_ROWS_ADDED, MAX_LONG - draft.next_row_id)
+    highest = min(draft.next_row_id + MOST_ROWS_ADDED, MAX_LONG)
+    if snapshot.first_row_id > highest:
+        raise InvalidUpdate(
+            f"Cannot add a snapshot: first-row-id {snapshot.first_row_id} passes over more row ids than any table has; "
+            f"the highest allowed is {highest}"
+        )
+    most = min(MOST_ROWS_ADDED, MAX_LONG - snapshot.first_row_id)
     if snapshot.added_rows > most:
         raise InvalidUpdate(
             f"Cannot add a snapshot: {snapshot.added_rows} added rows exceed what row ids can number; the highest "
             f"allowed is {most}"
         )
-    draft.next_row_id += snapshot.added_rows
+    # From where it counts, which may be further on: the ids that it gives must not be given again.
+    draft.next_row_id = snapshot.first_row_id + snapshot.added_rows
 
 
 def remove_snapshots(draft: MetadataDraft, update: RemoveSnapshots) -> None:

@@ -185,8 +185,26 @@ def test_rows_of_v3_are_numbered_on() -> None:
     assert committed(base, rows(10, 5)).next_row_id == 15
     assert committed(base, rows(10, 5), rows(15, 2, 5, 5)).next_row_id == 17
     assert committed(base, rows(10, 0)).next_row_id == 10
-    # By what was added, not from where: the reference leaves the gap open.
-    assert committed(base, rows(100, 5)).next_row_id == 15
+
+
+def test_row_ids_that_a_snapshot_took_further_on_are_not_given_again() -> None:
+    base = table_with_snapshots(3, 3, next_row_id=10)
+
+    after = committed(base, rows(100, 5))
+
+    assert after.next_row_id == 105
+    assert stale(after, rows(15, 90, 5, 5)).endswith("first-row-id is behind table next-row-id: 15 < 105")
+
+
+def test_snapshot_that_passes_over_most_row_ids_is_refused() -> None:
+    base = table_with_snapshots(3, 3, next_row_id=10)
+    highest = 10 + 2**48
+
+    assert refusal(base, rows(highest + 1, 5)) == (
+        f"Cannot add a snapshot: first-row-id {highest + 1} passes over more row ids than any table has; "
+        f"the highest allowed is {highest}"
+    )
+    assert committed(base, rows(highest, 5)).next_row_id == highest + 5
 
 
 @pytest.mark.parametrize("added", [None, 5])
