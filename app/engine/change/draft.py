@@ -17,6 +17,7 @@ from app.engine.model.partition_spec import (
     UNPARTITIONED_LAST_ID,
     PartitionSpec,
     check_names,
+    check_promoted,
     check_readable,
     check_spec,
 )
@@ -187,6 +188,21 @@ class MetadataDraft:
         if self.base is None or schema.schema_id != self.base.current_schema_id:
             for older in self.specs:
                 check_readable(older, schema)
+                if self.base is not None and self._keeps_files():
+                    check_promoted(older, self.base.current_schema, schema)
+
+    def _keeps_files(self) -> bool:
+        """Return whether the table goes on with files that it has; one that is replaced begins anew."""
+        assert self.base is not None
+        seen: set[SnapshotId] = set()
+        snapshot_id = self.current_snapshot_id
+        while snapshot_id is not None and snapshot_id not in seen:
+            if snapshot_id in self.base.snapshots_by_id:
+                return True
+            seen.add(snapshot_id)
+            snapshot = self.snapshots.get(snapshot_id)
+            snapshot_id = None if snapshot is None else snapshot.parent_snapshot_id
+        return False
 
     def _check_refs(self) -> None:
         for name, ref in self.refs.items():

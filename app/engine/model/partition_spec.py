@@ -226,6 +226,31 @@ def check_readable(spec: PartitionSpec, schema: Schema) -> None:
             )
 
 
+def check_promoted(spec: PartitionSpec, before: Schema, after: Schema) -> None:
+    """Check that a spec's values for the files there are stay right when columns change their types.
+
+    A date has another value, and another bucket, as a timestamp: files would be looked for in wrong partitions.
+
+    Raises:
+        InvalidUpdate: names the field and the types.
+
+    Spec: #schema-evolution
+    """
+    for field in spec.fields:
+        transform = find_transform(field.transform)
+        was, now = before.columns.get(field.source_id), after.columns.get(field.source_id)
+        if transform is None or was is None or now is None or transform.name not in ("identity", "bucket"):
+            continue
+        found, wanted = was.field.type, now.field.type
+        if not isinstance(found, PrimitiveType) or not isinstance(wanted, PrimitiveType):
+            continue
+        if found.kind == "date" and wanted.kind in ("timestamp", "timestamp_ns"):
+            raise InvalidUpdate(
+                f"Cannot change the type of {now.name} from {found} to {wanted}: {transform} in partition spec "
+                f"{spec.spec_id} has other values for it"
+            )
+
+
 def _check_distinct(spec: PartitionSpec) -> None:
     seen_names: set[str] = set()
     seen_ids: set[int] = set()

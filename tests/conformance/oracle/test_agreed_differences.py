@@ -100,6 +100,10 @@ APPLIED = {
         [act("add-snapshot", snapshot={**snapshot(1), "snapshot-id": 9})]
     ),
     "a type that an old partition spec does not fit": Example(new_columns(ID, {**NAME, "type": "boolean"})),
+    "a date that becomes a timestamp where files are partitioned by it": Example(
+        new_columns(ID, {**DAY, "type": "timestamp"}),
+        table(partition_specs=[{**partition("b", "bucket[4]", 3), "spec-id": 0}]),
+    ),
     "a date that becomes a timestamp under its year, month or day": Example(
         new_columns(ID, {**DAY, "type": "timestamp"}), by_day()
     ),

@@ -201,6 +201,50 @@ def test_spec_and_order_with_a_transform_of_a_later_version_do_not_stop_a_commit
     assert after.default_sort_order == base.default_sort_order
 
 
+DATED = schema_json(column(1, "id", "long", required=True), column(2, "day", "date"))
+
+
+def promoted(kind: str) -> tuple[Json, ...]:
+    wider = schema_json(column(1, "id", "long", required=True), column(2, "day", kind))
+    return {"action": "add-schema", "schema": wider}, {"action": "set-current-schema", "schema-id": -1}
+
+
+@pytest.mark.parametrize("transform", ["identity", "bucket[4]"])
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ns"])
+def test_date_that_files_are_partitioned_by_does_not_become_a_timestamp(transform: str, kind: str) -> None:
+    base = table_with_snapshots(
+        1, 3, schemas=[DATED], partition_specs=[spec_json(part("p", 2, 1000, transform))]
+    )
+
+    assert refusal(base, *promoted(kind)) == (
+        f"Cannot change the type of day from date to {kind}: {transform} in partition spec 0 has other values for it"
+    )
+
+
+@pytest.mark.parametrize("transform", ["year", "month", "day", "void"])
+def test_date_becomes_a_timestamp_where_partitions_stay_the_same(transform: str) -> None:
+    base = table_with_snapshots(
+        1, 3, schemas=[DATED], partition_specs=[spec_json(part("p", 2, 1000, transform))]
+    )
+
+    committed(base, *promoted("timestamp"))
+
+
+def test_date_becomes_a_timestamp_in_a_table_that_begins_anew() -> None:
+    spec = [spec_json(part("p", 2, 1000))]
+    empty = table(3, schemas=[DATED], partition_specs=spec)
+    base = table_with_snapshots(1, 3, schemas=[DATED], partition_specs=spec)
+
+    committed(empty, *promoted("timestamp"))
+    committed(
+        base,
+        {"action": "remove-snapshot-ref", "ref-name": "main"},
+        *promoted("timestamp"),
+        add_snapshot(snapshot_json(7, 2, first_row_id=0, added_rows=1)),
+        set_ref("main", 7),
+    )
+
+
 def test_column_keeps_a_type_that_specs_of_old_files_can_read() -> None:
     base = table(
         partition_specs=[spec_json(part("bucketed", 2, 1000, "bucket[4]")), spec_json(spec_id=1)],
