@@ -31,6 +31,10 @@ _FLIPPED: Final = {
 }
 _FUNCTIONS: Final = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 """The names of the transforms in engines that have them as functions."""
+_FUNCTION_CATALOG: Final = "iceberg_functions"
+"""The catalog that has the transforms; where none is named, it is meant too."""
+_FUNCTION_NAMESPACES: Final = ((), ("system",))
+"""Where engines have the transforms as functions."""
 _MAX_BITS: Final = 1330
 """About 400 digits, more than any column's values have."""
 _BRIEF: Final = reprlib.Repr()
@@ -156,11 +160,15 @@ def _parse_reference(value: Json) -> e.Reference:
 
 def _parse_apply(value: Json) -> e.Term:
     function, arguments = _required(value, "function"), _required(value, "arguments")
+    catalog = None
     if isinstance(function, dict):
-        function = function.get("identifier")
-    name = function[-1] if isinstance(function, list) and function else function
+        catalog, function = function.get("catalog"), function.get("identifier")
+    *namespace, name = function if isinstance(function, list) and function else [function]
     if not isinstance(name, str) or not isinstance(arguments, list):
         raise _unreadable(value, "expected the name of a function and a list of arguments")
+    if catalog not in (None, _FUNCTION_CATALOG) or tuple(namespace) not in _FUNCTION_NAMESPACES:
+        # SQL's own year(ts) is 2018 where the transform's is 48.
+        raise _unreadable(value, f"there are only the functions of {_FUNCTION_CATALOG}")
     terms = [argument for argument in arguments if not _is_literal(argument)]
     parameters = [_parse_literal(argument).value for argument in arguments if _is_literal(argument)]
     if len(terms) != 1 or len(parameters) > 1:

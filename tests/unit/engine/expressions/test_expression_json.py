@@ -103,12 +103,47 @@ def test_both_forms_are_read(document: Any, expected: Expression) -> None:
             {"type": "apply", "function": {"identifier": ["truncate"]}, "arguments": [COLUMN, literal(4)]},
             Transform("truncate", 4),
         ),
+        (
+            {
+                "type": "apply",
+                "function": {"catalog": "iceberg_functions", "identifier": ["year"]},
+                "arguments": [COLUMN],
+            },
+            Transform("year"),
+        ),
+        (
+            {"type": "apply", "function": {"catalog": None, "identifier": ["year"]}, "arguments": [COLUMN]},
+            Transform("year"),
+        ),
     ],
 )
 def test_both_forms_of_transforms_are_read(term: Any, expected: Transform) -> None:
     assert parse_expression({"type": "is-null", "child": term}) == Predicate(
         Operation.IS_NULL, TransformTerm(expected, NamedReference("c"))
     )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        {"catalog": "sql_functions", "identifier": ["year"]},
+        {"catalog": "spark_builtin_functions", "identifier": ["year"]},
+        {"catalog": 5, "identifier": ["year"]},
+        {"identifier": ["mine", "year"]},
+        ["mine", "year"],
+        ["mine", "system", "year"],
+        [{}, "year"],
+    ],
+)
+def test_functions_of_others_are_not_taken_for_transforms(function: Any) -> None:
+    with pytest.raises(InvalidFilter, match="there are only the functions of iceberg_functions"):
+        parse_expression(
+            {
+                "type": "eq",
+                "left": {"type": "apply", "function": function, "arguments": [COLUMN]},
+                "right": 2018,
+            }
+        )
 
 
 def test_chain_is_flat_however_long() -> None:
