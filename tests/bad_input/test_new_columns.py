@@ -36,6 +36,24 @@ TYPES = [
     making("no such type", NO_TYPE, column("lonk")),
     making("empty type", NO_TYPE, column("")),
     making("sql's type", NO_TYPE, column("varchar(10)")),
+    *(
+        making(
+            f"geo type {kind}",
+            f"Invalid type for c: {kind}: {flaw}",
+            column(kind),
+            version="3",
+        )
+        for kind, flaw in (
+            ("geometry()", "the CRS is empty"),
+            ("geography( )", "the CRS is empty"),
+            ("geography(, karney)", "the CRS is empty"),
+            ('geometry({"type": "GeographicCRS"})', "the CRS must name a definition, not hold one"),
+            (
+                "geography(srid:4326, flat)",
+                "the edge algorithm is none of andoyer, karney, spherical, thomas, vincenty",
+            ),
+        )
+    ),
     making("geometry of spaces", NO_TYPE, column("geometry(" + " " * 100_000)),
     making("geography of spaces and commas", NO_TYPE, column("geography(" + " ,a" * 50_000)),
     making(

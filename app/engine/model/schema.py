@@ -16,6 +16,7 @@ from app.engine.model.data_types.types import (
     StructType,
     Type,
     child_fields,
+    flaw_of_parameters,
     is_primitive,
 )
 from app.engine.model.document import FIRST_ERROR, INT, Document, Int
@@ -115,8 +116,8 @@ def check_schema(schema: Schema) -> None:
     """Check the rules for schemas of any format version.
 
     Raises:
-        InvalidUpdate: a field id or name occurs twice, a required field has no type yet, a default is not of
-            its column's type, or an identifier field cannot identify rows.
+        InvalidUpdate: a field id or name occurs twice, a required field has no type yet, no client can read a type's
+            parameters, a default is not of its column's type, or an identifier field cannot identify rows.
 
     Spec: #identifier-field-ids
     """
@@ -136,6 +137,9 @@ def check_schema(schema: Schema) -> None:
             seen_names.add(name)
             if field.required and isinstance(field.type, PrimitiveType) and field.type.kind == "unknown":
                 raise InvalidUpdate(f"Cannot create required field with unknown type: {name}")
+            flaw = flaw_of_parameters(field.type) if isinstance(field.type, PrimitiveType) else None
+            if flaw is not None:
+                raise InvalidUpdate(f"Invalid type for {name}: {str(field.type)[:100]}: {flaw}")
             for default, value in (("initial", field.initial_default), ("write", field.write_default)):
                 if value is None:
                     continue

@@ -16,6 +16,7 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)", re.ASCII)
 _FIXED = re.compile(r"fixed\[\s*(\d{1,10})\s*\]", re.ASCII)
 _GEOMETRY = re.compile(r"geometry(?:\(\s*([^,)]*?)\s*\))?")
 _GEOGRAPHY = re.compile(r"geography(?:\(\s*([^,)]*?)\s*(?:,\s*([a-zA-Z]+)\s*)?\))?")
+_EDGE_ALGORITHMS = frozenset({"spherical", "vincenty", "thomas", "andoyer", "karney"})
 _PLAIN_NAMES = frozenset(
     "boolean int long float double date time timestamp timestamptz timestamp_ns timestamptz_ns "
     "string uuid binary unknown variant".split()
@@ -123,6 +124,25 @@ def parse_primitive(text: str) -> PrimitiveType:
         if name.startswith(kind) and pattern.fullmatch(kind + text.strip()[len(kind) :]):
             return PrimitiveType(kind, kind + text.strip()[len(kind) :])
     raise ValueError(f"Cannot parse type string to primitive: {text[:100]!r}")
+
+
+def flaw_of_parameters(kind: PrimitiveType) -> str | None:
+    """Return why clients cannot read the parameters of a geo type; None if they can.
+
+    Spec: #crs, #edge-interpolation-algorithm
+    """
+    pattern = {"geometry": _GEOMETRY, "geography": _GEOGRAPHY}.get(kind.kind)
+    match = pattern.fullmatch(kind.text) if pattern is not None else None
+    if match is None or match[1] is None:
+        return None
+    if not match[1]:
+        return "the CRS is empty"
+    if match[1].startswith("{"):
+        return "the CRS must name a definition, not hold one"
+    algorithm = match[2] if kind.kind == "geography" else None
+    if algorithm is not None and algorithm.lower() not in _EDGE_ALGORITHMS:
+        return f"the edge algorithm is none of {', '.join(sorted(_EDGE_ALGORITHMS))}"
+    return None
 
 
 def parse_type(value: object) -> Type:
