@@ -163,6 +163,8 @@ class Rebases:
             return listed
         try:
             return self._write(source, current, late, changes, listed)
+        except (NotFound, CorruptMetadata) as error:
+            return refusal(Reason.UNREADABLE, f"{error}.")
         except ValueError as error:
             # What others wrote lacks something that the format version asks for.
             return refusal(Reason.MANIFESTS, f"{error}.")

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.file_names import new_content_uuid
-from app.engine.model.files.manifests import ManifestContent, ManifestEntry, ManifestFile, Partition
+from app.catalog.manifests.table_manifests import TableManifests
+from app.engine.model.files.manifests import (
+    EntryStatus,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+    Partition,
+)
 from app.engine.model.files.partition_values import schema_with_sources
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.partition_spec import PartitionSpec
@@ -141,13 +148,14 @@ class SnapshotFiles:
 
         Raises:
             CorruptTable: a manifest has counts that no list can hold.
+            CorruptMetadata, FileMissing, FilesUnavailable: a manifest whose files are not counted cannot be read.
         """
         base = self._base
         sequence_number = base.last_sequence + 1 if base.format.has_sequence_numbers else 0
         first_row_id = (base.next_row_id or 0) if base.format.has_row_lineage else None
         try:
             packed = write_manifest_list(
-                manifests,
+                [self._completed(manifest, parent_id or snapshot_id) for manifest in manifests],
                 format_version=base.format_version,
                 snapshot_id=snapshot_id,
                 parent_snapshot_id=parent_id,
@@ -161,6 +169,42 @@ class SnapshotFiles:
         added_rows = None if first_row_id is None else (packed.next_row_id or first_row_id) - first_row_id
         return StagedList(location, packed.lines, sequence_number, first_row_id, added_rows)
 
+    def _completed(self, manifest: ManifestFile, snapshot_id: SnapshotId) -> ManifestFile:
+        """Return a manifest with what its line needs, and writers of version 1 could leave out.
+
+        Row ids are given by these counts: without them the rows of two manifests would have the same ones.
+        """
+        counts = (
+            manifest.added_files_count,
+            manifest.existing_files_count,
+            manifest.deleted_files_count,
+            manifest.added_rows_count,
+            manifest.existing_rows_count,
+            manifest.deleted_rows_count,
+        )
+        is_counted = None not in counts or not self._base.format.requires_manifest_counts
+        if is_counted and manifest.added_snapshot_id is not None:
+            return manifest
+        files, rows = dict.fromkeys(EntryStatus, 0), dict.fromkeys(EntryStatus, 0)
+        written_by = snapshot_id
+        for entry in TableManifests(self._catalog, self._base).entries(manifest):
+            files[entry.status] += 1
+            rows[entry.status] += max(entry.file.record_count, 0)
+            if entry.status is not EntryStatus.EXISTING and entry.snapshot_id is not None:
+                written_by = entry.snapshot_id
+        return replace(
+            manifest,
+            added_snapshot_id=written_by
+            if manifest.added_snapshot_id is None
+            else manifest.added_snapshot_id,
+            added_files_count=files[EntryStatus.ADDED],
+            existing_files_count=files[EntryStatus.EXISTING],
+            deleted_files_count=files[EntryStatus.DELETED],
+            added_rows_count=rows[EntryStatus.ADDED],
+            existing_rows_count=rows[EntryStatus.EXISTING],
+            deleted_rows_count=rows[EntryStatus.DELETED],
+        )
+
     def write_snapshot(
         self,
         head: Snapshot | None,
@@ -171,7 +215,7 @@ class SnapshotFiles:
         """Write the manifest list of a snapshot that follows a head, and return the snapshot.
 
         Raises:
-            CorruptTable: as `write_list`.
+            CorruptTable, CorruptMetadata, FileMissing, FilesUnavailable: as `write_list`.
         """
         base, parent_id = self._base, head.snapshot_id if head else None
         written = self.write_list(snapshot_id, parent_id, manifests)

@@ -21,7 +21,13 @@ from app.catalog.context.seen.live_paths import LivePaths
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.appends.appended_files import ReadyFile
 from app.engine.change.requirements import AssertCurrentSchemaId, AssertRefSnapshotId, Requirement
-from app.engine.change.updates import SetProperties, Update
+from app.engine.change.updates import (
+    AddSnapshot,
+    SetProperties,
+    SetSnapshotRef,
+    Update,
+    UpgradeFormatVersion,
+)
 from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.ids import Location, SchemaId, SpecId
 from app.engine.model.table_metadata import TableMetadata
@@ -36,7 +42,9 @@ from app.errors import (
 from app.fileio.wanted import ask_if_wanted
 from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import START_MS, with_server
+from tests.builders.racing_writers import NUMBERS
 from tests.builders.tables import DEPARTURES, commit_to, load_table, table_in
+from tests.builders.writing_engine import WritingEngine
 from tests.unit.catalog.commits.interference import files_in
 
 PLACE = "memory://wh/flights/departures/data"
@@ -103,6 +111,54 @@ def test_requests_share_a_snapshot_and_each_has_its_own_counts(catalog: Catalog)
     assert names_in(catalog) == ["a", "b", "c", "d"]
     # One manifest, one list, one metadata file.
     assert len(files_in(catalog) - before) == 3
+
+
+def old_table(catalog: Catalog, *, in_snapshot: bool) -> None:
+    """Make a v1 table of two files whose writer counted nothing, and upgrade it."""
+    table_in(catalog, properties={"format-version": "1"})
+    metadata = load_table(catalog).metadata
+    engine = WritingEngine(1, counts_in_lists=False, files=catalog.files, numbers=NUMBERS, on=metadata)
+    for name in ("a", "b"):
+        made = engine.append([name])
+        if not in_snapshot:
+            commit_to(catalog, *made.updates)
+    if in_snapshot:
+        head = engine.head()
+        assert head is not None
+        paths = tuple(item.manifest_path for item in engine.manifests(head))
+        alone = head.replace(manifest_list=None, manifests=paths, parent_snapshot_id=None)
+        commit_to(
+            catalog,
+            AddSnapshot(snapshot=alone),
+            SetSnapshotRef(ref_name="main", snapshot_id=alone.snapshot_id, type="branch"),
+        )
+    commit_to(catalog, UpgradeFormatVersion(format_version=3))
+
+
+@pytest.mark.parametrize("in_snapshot", [True, False], ids=["manifests in the snapshot", "lists"])
+def test_manifests_that_a_v1_writer_did_not_count_are_counted(catalog: Catalog, in_snapshot: bool) -> None:
+    old_table(catalog, in_snapshot=in_snapshot)
+
+    land_all([wish(catalog, "c")])
+
+    metadata = load_table(catalog).metadata
+    head = metadata.current_snapshot
+    assert head is not None
+    listed = TableManifests(catalog, metadata).manifests(head)
+    assert [
+        (item.added_files_count, item.existing_files_count, item.deleted_files_count) for item in listed
+    ] == [(1, 0, 0)] * 3
+    assert {item.added_snapshot_id for item in listed[1:]} <= {
+        entry.snapshot_id for entry in entries(catalog) if entry.snapshot_id != head.snapshot_id
+    }
+    row_ids = [
+        row_id
+        for entry in entries(catalog)
+        if (first := entry.file.first_row_id) is not None
+        for row_id in range(first, first + entry.file.record_count)
+    ]
+    assert sorted(row_ids) == list(range(sum(entry.file.record_count for entry in entries(catalog))))
+    assert metadata.next_row_id == len(row_ids)
 
 
 def test_those_that_have_to_ask_do_not_land_in_slots_of_others(catalog: Catalog) -> None:
