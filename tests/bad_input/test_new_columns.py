@@ -50,7 +50,7 @@ TYPES = [
             ('geometry({"type": "GeographicCRS"})', "the CRS must name a definition, not hold one"),
             (
                 "geography(srid:4326, flat)",
-                "the edge algorithm is none of andoyer, karney, spherical, thomas, vincenty",
+                "its edges are none of andoyer, karney, spherical, thomas, vincenty",
             ),
         )
     ),

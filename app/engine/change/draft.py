@@ -192,7 +192,7 @@ class MetadataDraft:
                     check_promoted(older, self.base.current_schema, schema)
 
     def _keeps_files(self) -> bool:
-        """Return whether the table goes on with files that it has; one that is replaced begins anew."""
+        """Return whether the table goes on with its files; one that is replaced begins anew."""
         assert self.base is not None
         seen: set[SnapshotId] = set()
         snapshot_id = self.current_snapshot_id

@@ -227,7 +227,7 @@ def check_readable(spec: PartitionSpec, schema: Schema) -> None:
 
 
 def check_promoted(spec: PartitionSpec, before: Schema, after: Schema) -> None:
-    """Check that a spec's values for the files there are stay right when columns change their types.
+    """Check that a spec's values of files stay right where columns change their types.
 
     A date has another value, and another bucket, as a timestamp: files would be looked for in wrong partitions.
 

@@ -16,7 +16,7 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)", re.ASCII)
 _FIXED = re.compile(r"fixed\[\s*(\d{1,10})\s*\]", re.ASCII)
 _GEOMETRY = re.compile(r"geometry(?:\(\s*([^,)]*?)\s*\))?")
 _GEOGRAPHY = re.compile(r"geography(?:\(\s*([^,)]*?)\s*(?:,\s*([a-zA-Z]+)\s*)?\))?")
-_EDGE_ALGORITHMS = frozenset({"spherical", "vincenty", "thomas", "andoyer", "karney"})
+_EDGES = frozenset({"spherical", "vincenty", "thomas", "andoyer", "karney"})
 _PLAIN_NAMES = frozenset(
     "boolean int long float double date time timestamp timestamptz timestamp_ns timestamptz_ns "
     "string uuid binary unknown variant".split()
@@ -139,9 +139,9 @@ def flaw_of_parameters(kind: PrimitiveType) -> str | None:
         return "the CRS is empty"
     if match[1].startswith("{"):
         return "the CRS must name a definition, not hold one"
-    algorithm = match[2] if kind.kind == "geography" else None
-    if algorithm is not None and algorithm.lower() not in _EDGE_ALGORITHMS:
-        return f"the edge algorithm is none of {', '.join(sorted(_EDGE_ALGORITHMS))}"
+    edges = match[2] if kind.kind == "geography" else None
+    if edges is not None and edges.lower() not in _EDGES:
+        return f"its edges are none of {', '.join(sorted(_EDGES))}"
     return None
 
 
