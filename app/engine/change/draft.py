@@ -22,7 +22,7 @@ from app.engine.model.partition_spec import (
     check_spec,
 )
 from app.engine.model.refs import SnapshotRef
-from app.engine.model.schema import Schema
+from app.engine.model.schema import Schema, check_initial_defaults
 from app.engine.model.settings.properties import ENCRYPTION_KEY_ID
 from app.engine.model.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry
 from app.engine.model.sort_order import SortOrder, check_order
@@ -185,19 +185,23 @@ class MetadataDraft:
     def _check_bindings(self, schema: Schema, spec: PartitionSpec, order: SortOrder) -> None:
         check_spec(spec, schema)
         check_order(order, schema)
-        if self.base is None or schema.schema_id != self.base.current_schema_id:
+        if self.base is not None and schema.schema_id == self.base.current_schema_id:
+            return
+        for older in self.specs:
+            check_readable(older, schema)
+        if self.base is not None and self._keeps_files(self.base):
+            before = self.base.current_schema
+            check_initial_defaults(before, schema)
             for older in self.specs:
-                check_readable(older, schema)
-                if self.base is not None and self._keeps_files():
-                    check_promoted(older, self.base.current_schema, schema)
+                check_promoted(older, before, schema)
 
-    def _keeps_files(self) -> bool:
-        """Return whether the table goes on with its files; one that is replaced begins anew."""
-        assert self.base is not None
+    def _keeps_files(self, base: TableMetadata) -> bool:
+        """Return whether main goes on from where it is; it may also begin anew, or go back."""
+        current = base.current_snapshot
         seen: set[SnapshotId] = set()
         snapshot_id = self.current_snapshot_id
-        while snapshot_id is not None and snapshot_id not in seen:
-            if snapshot_id in self.base.snapshots_by_id:
+        while current is not None and snapshot_id is not None and snapshot_id not in seen:
+            if snapshot_id == current.snapshot_id:
                 return True
             seen.add(snapshot_id)
             snapshot = self.snapshots.get(snapshot_id)

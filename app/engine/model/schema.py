@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, assert_never
 
-from app.engine.model.data_types.json_values import is_default_value
+from app.engine.model.data_types.json_values import from_json_value, is_default_value
 from app.engine.model.data_types.types import (
     ListType,
     MapType,
@@ -19,7 +19,7 @@ from app.engine.model.data_types.types import (
     flaw_of_parameters,
     is_primitive,
 )
-from app.engine.model.document import FIRST_ERROR, INT, Document, Int
+from app.engine.model.document import FIRST_ERROR, INT, Document, Int, JsonValue
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SchemaId
 from app.errors import InvalidUpdate
@@ -197,6 +197,38 @@ def check_format_version(schema: Schema, format_version: int) -> None:
             )
     if problems:
         raise InvalidUpdate(f"Invalid schema for v{format_version}:\n- " + "\n- ".join(problems))
+
+
+def check_initial_defaults(before: Schema, after: Schema) -> None:
+    """Check that columns keep what rows of older files have in them.
+
+    A client that does not know defaults leaves them out when it adds a column or changes another one.
+
+    Raises:
+        InvalidUpdate: names the column and both defaults.
+
+    Spec: #schema-evolution
+    """
+    for field_id, column in after.columns.items():
+        older = before.columns.get(field_id)
+        if older is None or older.field.type != column.field.type:
+            continue
+        was, now = older.field.initial_default, column.field.initial_default
+        kind = column.field.type
+        if was == now or not isinstance(kind, PrimitiveType):
+            continue
+        if was is None or now is None or not _is_one_value(kind, was, now):
+            raise InvalidUpdate(
+                f"Cannot change the initial default of {column.name} from {str(was)[:100]} to {str(now)[:100]}: "
+                "it is what rows of older files have"
+            )
+
+
+def _is_one_value(kind: PrimitiveType, one: JsonValue, other: JsonValue) -> bool:
+    try:
+        return bool(from_json_value(kind, one) == from_json_value(kind, other))
+    except ValueError:
+        return False  # tables of other catalogs may have defaults that are none
 
 
 def renumber(schema: Schema, next_id: Callable[[], int]) -> tuple[Schema, dict[int, int]]:

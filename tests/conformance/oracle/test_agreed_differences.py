@@ -100,6 +100,9 @@ APPLIED = {
         [act("add-snapshot", snapshot={**snapshot(1), "snapshot-id": 9})]
     ),
     "a type that an old partition spec does not fit": Example(new_columns(ID, {**NAME, "type": "boolean"})),
+    "another initial default of a column that is there": Example(
+        new_columns(ID, NAME, DAY), table(3, schemas=[schema_of(ID, {**NAME, "initial-default": "x"}, DAY)])
+    ),
     "a date that becomes a timestamp where files are partitioned by it": Example(
         new_columns(ID, {**DAY, "type": "timestamp"}),
         table(partition_specs=[{**partition("b", "bucket[4]", 3), "spec-id": 0}]),

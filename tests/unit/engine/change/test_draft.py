@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from app.engine.change.draft import MetadataDraft, draft_of
-from app.engine.model.ids import SnapshotId
+from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.errors import DanglingRef, InvalidUpdate
@@ -199,6 +200,61 @@ def test_spec_and_order_with_a_transform_of_a_later_version_do_not_stop_a_commit
 
     assert after.default_spec.fields[0].transform == "zorder[3]"
     assert after.default_sort_order == base.default_sort_order
+
+
+def defaulted(kind: str, initial: object, **more: Any) -> Json:
+    return schema_json(
+        column(1, "id", "long", required=True), column(2, "c", kind, initial_default=initial, **more)
+    )
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [(5, 6), (5, None), (None, 5), ("five", 5)],
+    ids=["other value", "left out", "set later", "none that makes sense"],
+)
+def test_rows_of_older_files_keep_what_they_have_in_a_column(was: object, now: object) -> None:
+    base = table_with_snapshots(1, 3, schemas=[defaulted("int", was)])
+
+    assert refusal(
+        base,
+        {"action": "add-schema", "schema": defaulted("int", now)},
+        {"action": "set-current-schema", "schema-id": -1},
+    ) == (f"Cannot change the initial default of c from {was} to {now}: it is what rows of older files have")
+
+
+@pytest.mark.parametrize(
+    ("kind", "was", "now"),
+    [("int", 5, 5), ("binary", "00ff", "00FF"), ("timestamp", "2024-01-01T00:00", "2024-01-01T00:00:00")],
+)
+def test_default_of_new_rows_changes_and_that_of_older_ones_has_several_spellings(
+    kind: str, was: object, now: object
+) -> None:
+    base = table_with_snapshots(1, 3, schemas=[defaulted(kind, was)])
+
+    after = committed(
+        base,
+        {"action": "add-schema", "schema": defaulted(kind, now, write_default=None, doc="more")},
+        {"action": "set-current-schema", "schema-id": -1},
+    )
+
+    assert after.current_schema.columns[FieldId(2)].field.doc == "more"
+
+
+def test_default_goes_with_a_wider_type_and_with_rows_that_are_gone() -> None:
+    wider: tuple[Json, ...] = (
+        {"action": "add-schema", "schema": defaulted("long", 5)},
+        {"action": "set-current-schema", "schema-id": -1},
+    )
+    without: tuple[Json, ...] = (
+        {"action": "add-schema", "schema": defaulted("int", None)},
+        {"action": "set-current-schema", "schema-id": -1},
+    )
+
+    committed(table_with_snapshots(1, 3, schemas=[defaulted("int", 5)]), *wider)
+    committed(table(3, schemas=[defaulted("int", 5)]), *without)
+    # Main goes back to a state from before the column had rows.
+    committed(table_with_snapshots(2, 3, schemas=[defaulted("int", 5)]), set_ref("main", 1), *without)
 
 
 DATED = schema_json(column(1, "id", "long", required=True), column(2, "day", "date"))
