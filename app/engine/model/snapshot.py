@@ -36,6 +36,10 @@ class Snapshot(Document):
             raise ValueError("a snapshot needs a manifest-list")
         if self.first_row_id is not None and self.added_rows is None:
             raise ValueError("a snapshot with first-row-id needs added-rows")
+        if self.manifest_list is not None and self.manifests is not None:
+            # There must be none beside a list, and readers take the list.
+            self.__dict__["manifests"] = None
+            self.model_fields_set.discard("manifests")
         return self
 
     @property

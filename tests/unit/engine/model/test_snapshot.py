@@ -69,3 +69,12 @@ def test_operation_is_what_the_summary_says(
     snapshot = Snapshot.from_json(encoded(snapshot_json(7, 3) | {"summary": summary}))
 
     assert (snapshot.operation, snapshot.replaces_partitions) == (operation, replaces)
+
+
+def test_manifests_beside_a_manifest_list_do_not_count() -> None:
+    found = Snapshot.model_validate(
+        snapshot_json(1) | {"manifest-list": "s3://b/list.avro", "manifests": ["x"]}
+    )
+
+    assert (found.manifest_list, found.manifests) == ("s3://b/list.avro", None)
+    assert "manifests" not in found.to_object()
