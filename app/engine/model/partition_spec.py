@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from app.engine.model.data_types.transforms import Transform, find_transform, parse_transform
+from app.engine.model.data_types.transforms import Transform, find_transform, keeps_values, parse_transform
 from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.document import FIRST_ERROR, INT, Document, Int
 from app.engine.model.format_versions import FORMAT_VERSIONS
@@ -239,12 +239,12 @@ def check_promoted(spec: PartitionSpec, before: Schema, after: Schema) -> None:
     for field in spec.fields:
         transform = find_transform(field.transform)
         was, now = before.columns.get(field.source_id), after.columns.get(field.source_id)
-        if transform is None or was is None or now is None or transform.name not in ("identity", "bucket"):
+        if transform is None or was is None or now is None:
             continue
         found, wanted = was.field.type, now.field.type
         if not isinstance(found, PrimitiveType) or not isinstance(wanted, PrimitiveType):
             continue
-        if found.kind == "date" and wanted.kind in ("timestamp", "timestamp_ns"):
+        if not keeps_values(transform, found, wanted):
             raise InvalidUpdate(
                 f"Cannot change the type of {now.name} from {found} to {wanted}: {transform} in partition spec "
                 f"{spec.spec_id} has other values for it"

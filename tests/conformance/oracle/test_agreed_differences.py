@@ -103,7 +103,7 @@ APPLIED = {
     "another initial default of a column that is there": Example(
         new_columns(ID, NAME, DAY), table(3, schemas=[schema_of(ID, {**NAME, "initial-default": "x"}, DAY)])
     ),
-    "a date that becomes a timestamp where files are partitioned by it": Example(
+    "another type of a column that files are partitioned by": Example(
         new_columns(ID, {**DAY, "type": "timestamp"}),
         table(partition_specs=[{**partition("b", "bucket[4]", 3), "spec-id": 0}]),
     ),

@@ -17,6 +17,13 @@ _BUCKETABLE = (
 )
 _TRUNCATABLE = frozenset({"int", "long", "decimal", "string", "binary"})
 _NOT_IDENTITY = frozenset({"variant", "geometry", "geography"})
+_ALIKE = (
+    {"int", "long"},
+    {"float", "double"},
+    {"timestamp", "timestamptz"},
+    {"timestamp_ns", "timestamptz_ns"},
+)
+"""Types with the same values: what one of them is transformed to, the other is too."""
 _INT = PrimitiveType("int", "int")
 _DATE = PrimitiveType("date", "date")
 
@@ -61,6 +68,20 @@ class Transform:
             case "day":
                 return _DATE
         return source
+
+
+def keeps_values(transform: Transform, before: PrimitiveType, after: PrimitiveType) -> bool:
+    """Return whether values are transformed to the same ones when their type changes.
+
+    Spec: #schema-evolution
+    """
+    if before == after or transform.name == "void" or before.kind == "unknown":
+        return True
+    if transform.name not in ("identity", "bucket", "truncate"):
+        return before.kind in UNITS_A_DAY and after.kind in UNITS_A_DAY
+    if before.kind == after.kind == "decimal":
+        return before.scale == after.scale
+    return any({before.kind, after.kind} == kinds for kinds in _ALIKE)
 
 
 def find_transform(text: str) -> Transform | None:

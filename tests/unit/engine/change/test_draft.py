@@ -257,39 +257,68 @@ def test_default_goes_with_a_wider_type_and_with_rows_that_are_gone() -> None:
     committed(table_with_snapshots(2, 3, schemas=[defaulted("int", 5)]), set_ref("main", 1), *without)
 
 
-DATED = schema_json(column(1, "id", "long", required=True), column(2, "day", "date"))
+def typed(kind: str) -> Json:
+    return schema_json(column(1, "id", "long", required=True), column(2, "c", kind))
 
 
 def promoted(kind: str) -> tuple[Json, ...]:
-    wider = schema_json(column(1, "id", "long", required=True), column(2, "day", kind))
-    return {"action": "add-schema", "schema": wider}, {"action": "set-current-schema", "schema-id": -1}
-
-
-@pytest.mark.parametrize("transform", ["identity", "bucket[4]"])
-@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ns"])
-def test_date_that_files_are_partitioned_by_does_not_become_a_timestamp(transform: str, kind: str) -> None:
-    base = table_with_snapshots(
-        1, 3, schemas=[DATED], partition_specs=[spec_json(part("p", 2, 1000, transform))]
-    )
-
-    assert refusal(base, *promoted(kind)) == (
-        f"Cannot change the type of day from date to {kind}: {transform} in partition spec 0 has other values for it"
+    return (
+        {"action": "add-schema", "schema": typed(kind)},
+        {"action": "set-current-schema", "schema-id": -1},
     )
 
 
-@pytest.mark.parametrize("transform", ["year", "month", "day", "void"])
-def test_date_becomes_a_timestamp_where_partitions_stay_the_same(transform: str) -> None:
-    base = table_with_snapshots(
-        1, 3, schemas=[DATED], partition_specs=[spec_json(part("p", 2, 1000, transform))]
+@pytest.mark.parametrize(
+    ("transform", "found", "wanted"),
+    [
+        ("identity", "date", "timestamp"),
+        ("bucket[4]", "date", "timestamp_ns"),
+        ("identity", "date", "timestamptz"),
+        ("identity", "timestamp", "timestamp_ns"),
+        ("identity", "int", "string"),
+        ("bucket[4]", "int", "string"),
+        ("truncate[2]", "string", "int"),
+        ("identity", "string", "binary"),
+        ("identity", "decimal(9, 2)", "decimal(9, 3)"),
+        ("identity", "fixed[2]", "fixed[3]"),
+    ],
+)
+def test_column_that_files_are_partitioned_by_keeps_its_values(
+    transform: str, found: str, wanted: str
+) -> None:
+    spec = [spec_json(part("p", 2, 1000, transform))]
+    base = table_with_snapshots(1, 3, schemas=[typed(found)], partition_specs=spec)
+
+    assert refusal(base, *promoted(wanted)) == (
+        f"Cannot change the type of c from {found} to {wanted}: {transform} in partition spec 0 has other values for it"
     )
 
-    committed(base, *promoted("timestamp"))
+
+@pytest.mark.parametrize(
+    ("transform", "found", "wanted"),
+    [
+        *((transform, "date", "timestamp") for transform in ("year", "month", "day", "void")),
+        *((transform, "int", "long") for transform in ("identity", "bucket[4]", "truncate[4]")),
+        *(
+            (transform, "decimal(9, 2)", "decimal(20, 2)")
+            for transform in ("identity", "bucket[4]", "truncate[4]")
+        ),
+        ("identity", "float", "double"),
+        ("identity", "unknown", "string"),
+        ("zorder", "date", "timestamp"),
+    ],
+)
+def test_column_is_widened_where_partitions_stay_the_same(transform: str, found: str, wanted: str) -> None:
+    spec = [spec_json(part("p", 2, 1000, transform))]
+    base = table_with_snapshots(1, 3, schemas=[typed(found)], partition_specs=spec)
+
+    committed(base, *promoted(wanted))
 
 
 def test_date_becomes_a_timestamp_in_a_table_that_begins_anew() -> None:
     spec = [spec_json(part("p", 2, 1000))]
-    empty = table(3, schemas=[DATED], partition_specs=spec)
-    base = table_with_snapshots(1, 3, schemas=[DATED], partition_specs=spec)
+    empty = table(3, schemas=[typed("date")], partition_specs=spec)
+    base = table_with_snapshots(1, 3, schemas=[typed("date")], partition_specs=spec)
 
     committed(empty, *promoted("timestamp"))
     committed(
