@@ -81,10 +81,12 @@ def _predicate_function(
 
 def _plain(predicate: e.Predicate, bound: e.BoundPredicate) -> e.Predicate:
     """Return a predicate that every client reads: literals have no type of their own."""
-    term, literals = predicate.term, predicate.literals
+    operation, term, literals = predicate.operation, predicate.term, predicate.literals
     if any(literal.data_type is not None for literal in literals):
         kind = bound.term.type
         assert isinstance(kind, PrimitiveType)  # nothing else can be compared
+        # Less than noon is, of days, no later than that day.
+        operation = bound.operation
         literals = tuple(e.Literal(to_json_value(kind, value)) for value in bound.values)
     match term:
         case e.IdReference():
@@ -93,4 +95,4 @@ def _plain(predicate: e.Predicate, bound: e.BoundPredicate) -> e.Predicate:
             term = e.TransformTerm(transform, e.NamedReference(bound.reference.name))
         case _:
             pass
-    return e.Predicate(predicate.operation, term, literals)
+    return e.Predicate(operation, term, literals)

@@ -85,6 +85,44 @@ def test_question_is_put_in_words_that_every_client_reads() -> None:
     assert left(transformed, [], ()) == asked("eq", 3, of="id", through="bucket[4]")
 
 
+@pytest.mark.parametrize(
+    ("kind", "literal", "data_type", "below"),
+    [
+        ("date", "2020-01-01T12:00:00", "timestamp", "2020-01-01"),
+        ("timestamp", "2020-01-01T00:00:00.000000500", "timestamp_ns", "2020-01-01T00:00:00.000000"),
+        ("decimal(9, 2)", "1.255", "decimal(9, 3)", "1.25"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("operation", "plain"), [("lt", "lt-eq"), ("lt-eq", "lt-eq"), ("gt", "gt"), ("gt-eq", "gt")]
+)
+def test_question_about_a_literal_between_two_values_is_put_about_the_lower_one(
+    kind: str, literal: str, data_type: str, below: str, operation: str, plain: str
+) -> None:
+    question = {
+        "type": operation,
+        "left": {"type": "reference", "name": "c"},
+        "right": {"type": "literal", "value": literal, "data-type": data_type},
+    }
+
+    of = residual_function(parse_expression(question), spec_of(), schema_of(c=kind))
+
+    assert to_json(of(())) == asked(plain, below, of="c")
+
+
+@pytest.mark.parametrize(("operation", "value"), [("lt", 2**40), ("gt", -(2**40))])
+def test_question_about_a_literal_beyond_all_values_is_one_about_null(operation: str, value: int) -> None:
+    question = {
+        "type": operation,
+        "left": {"type": "reference", "name": "c"},
+        "right": {"type": "literal", "value": value, "data-type": "long"},
+    }
+
+    of = residual_function(parse_expression(question), spec_of(), schema_of(c="int"))
+
+    assert to_json(of(())) == asked("not-null", of="c")
+
+
 def test_one_function_answers_for_every_partition() -> None:
     of = residual_function(parse_expression(asked("in", 1, 2, of="id")), spec_of((1, "truncate[2]")), SCHEMA)
 
