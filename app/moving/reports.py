@@ -89,17 +89,31 @@ class MoveReport:
             SourceFailed: the file is the report of something else, or cannot be read.
         """
         self.earlier: dict[Entry, MoveLine] = {}
+        self.is_new = True
+        """Whether no run has begun with this file."""
         self._path = path if writes else None
+        self._head = {"report": "icetower-move", "source": source, "target": target}
         self._lock = threading.Lock()
         if path is not None and path.exists() and not path.is_file():
             raise SourceFailed(f"{path} is not a file: a report cannot be written there")
-        head = {"report": "icetower-move", "source": source, "target": target}
         if path is not None:
-            self._read(path, head)
+            self._read(path, self._head)
+
+    def begin(self) -> None:
+        """Write of what it is the report, unless an earlier run did; before anything is moved.
+
+        Raises:
+            SourceFailed: it cannot be written.
+        """
+        if self.is_new and self._path is not None:
+            # Or begun by a run that was killed, or met a full disk, before it did anything.
+            _append(self._path, self._head, anew=True)
+        self.is_new = False
 
     def write(self, line: MoveLine) -> None:
         """Add a line; it outlives this process, whatever ends it."""
         with self._lock:
+            self.begin()
             self.earlier[line.entry] = line
             if self._path is not None:
                 _append(self._path, line.to_json())
@@ -108,15 +122,12 @@ class MoveReport:
         try:
             # Of bytes: names may have separators of lines that are not ours, and a full disk may cut a character.
             texts = path.read_bytes().split(b"\n") if path.exists() else [b""]
-            is_new = len(texts) == 1 and _encoded(head).startswith(texts[0])
-            first = head if is_new else json.loads(texts[0] or b"{}")
+            self.is_new = len(texts) == 1 and _encoded(head).startswith(texts[0])
+            first = head if self.is_new else json.loads(texts[0] or b"{}")
         except (OSError, ValueError) as error:
             raise SourceFailed(f"{path} is not the report of a move: {error}") from error
         if first != head:
             raise SourceFailed(f"{path} is the report of something else: name another file")
-        if is_new and self._path is not None:
-            # Or begun by a run that was killed, or met a full disk, before it did anything.
-            _append(path, head, anew=True)
         for text in texts[1:]:
             try:
                 line = _line(json.loads(text.decode("utf-8", "surrogatepass")))
@@ -136,7 +147,10 @@ def _append(path: Path, value: Mapping[str, Any], *, anew: bool = False) -> None
             file.write(_encoded(value))
             file.flush()
     except OSError as error:
-        raise SourceFailed(f"The report cannot be written: {error}") from error
+        raise SourceFailed(
+            f"The report {path} cannot be written: {error.strerror}. Nothing is moved without it: the same command "
+            "goes on where this one ended"
+        ) from error
 
 
 def _encoded(value: Mapping[str, Any]) -> bytes:

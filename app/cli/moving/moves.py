@@ -16,7 +16,7 @@ from app.moving.choices import Choice
 from app.moving.mover import Mover
 from app.moving.reports import MoveLine, MoveReport, MoveState
 from app.moving.runs import MoveSummary, chosen_entries, recheck, run_moves
-from app.moving.sources import Source
+from app.moving.sources import Source, SourceFailed
 from app.moving.targets import MoveTarget
 from app.moving.terms import Terms
 
@@ -45,9 +45,15 @@ def carry_out(
     """Move what is chosen, and exit with 1 if anything is left to do for people."""
     report = MoveReport(report_file, source.name, target_name, writes=not terms.dry_run)
     if only_recheck:
+        if report.is_new:
+            raise SourceFailed(
+                f"There is no report {report_file}: --recheck looks at what one says was moved"
+            )
         _recheck(source, report, terms.choice, MoveTarget(target), separator, as_json=as_json)
         return
     entries = chosen_entries(source, terms, report)
+    if entries:
+        report.begin()
     lines: list[MoveLine] = []
     with shown_progress(len(entries)) as progress:
 

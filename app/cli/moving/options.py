@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.terminal.arguments import identifier_from
+from app.cli.terminal.arguments import identifier_from, pieces_of
 from app.cli.terminal.options import optional
 from app.moving.choices import Choice, PathMap
 
@@ -94,7 +94,7 @@ def choice_from(
     except re.error as error:
         raise typer.BadParameter(f"{pattern!r} is not a regular expression: {error}") from error
     chosen = frozenset(identifier_from(text, separator) for text in identifiers or [])
-    renamed = {tuple(old.split(separator)): tuple(new.split(separator)) for old, new in _pairs(renames)}
+    renamed = {pieces_of(old, separator): pieces_of(new, separator) for old, new in _pairs(renames)}
     return Choice(chosen, compiled, renamed)
 
 

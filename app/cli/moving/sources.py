@@ -173,7 +173,16 @@ def _place(folder: str) -> str:
     """Return a location; what is not one is a folder of this machine."""
     if "://" in folder or folder.startswith("file:"):
         return folder.rstrip("/")
-    return f"file://{Path(folder).resolve()}"
+    if not folder:
+        # The folder of the process is `.`: an empty name is mostly that of a variable that is not set.
+        raise typer.BadParameter("the name of the folder is empty")
+    try:
+        found = Path(folder).resolve()
+        if found.is_file():
+            raise typer.BadParameter(f"{folder} is a file, and a folder is meant")
+    except (OSError, RuntimeError, ValueError) as error:
+        raise typer.BadParameter(f"{folder} cannot be a folder: {error}") from error
+    return f"file://{found}"
 
 
 def _files(storage: Mapping[str, str]) -> FileIO:

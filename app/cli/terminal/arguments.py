@@ -20,14 +20,14 @@ _AGO = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
 def namespace_from(text: str, separator: str) -> Namespace:
     """Read `a.b` as the namespace b within a."""
     try:
-        return check_namespace(Namespace(_pieces(text, separator)))
+        return check_namespace(Namespace(pieces_of(text, separator)))
     except InvalidName as error:
         raise typer.BadParameter(f"{text!r}: {error}") from error
 
 
 def identifier_from(text: str, separator: str) -> TableIdentifier:
     """Read `a.b.t` as the table or view t in the namespace a.b."""
-    *levels, name = _pieces(text, separator)
+    *levels, name = pieces_of(text, separator)
     if not levels:
         raise typer.BadParameter(f"{text!r} has no namespace: write <namespace>{separator}{text}")
     try:
@@ -104,7 +104,8 @@ def server_moment(text: str) -> str:
     return str(moment_from(text)) if _AGO.fullmatch(text) else text
 
 
-def _pieces(text: str, separator: str) -> tuple[str, ...]:
+def pieces_of(text: str, separator: str) -> tuple[str, ...]:
+    """Read `a.b.t` as its pieces; none of them is empty."""
     if not separator:
         raise typer.BadParameter("the separator is empty")
     pieces = tuple(text.split(separator))

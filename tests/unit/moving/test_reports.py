@@ -60,7 +60,7 @@ def test_line_that_ends_in_the_middle_of_a_character_is_left_out(tmp_path: Path)
 
 def test_report_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "report.ndjson"
-    MoveReport(path, "old", "new")
+    MoveReport(path, "old", "new").begin()
     with pytest.raises(SourceFailed, match="is the report of something else"):
         MoveReport(path, "other", "new")
     path.write_text("# notes\n")
@@ -71,7 +71,7 @@ def test_report_of_something_else_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [0, 1, 20, -1])
 def test_report_whose_head_was_not_written_to_its_end_is_begun_anew(tmp_path: Path, length: int) -> None:
     path = tmp_path / "report.ndjson"
-    MoveReport(path, "old", "new")
+    MoveReport(path, "old", "new").begin()
     head = path.read_bytes()
     path.write_bytes(head[:length])
 
