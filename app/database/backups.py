@@ -36,10 +36,17 @@ def back_up(url: str, target: Path) -> int:
         raise InvalidSetting(f"{target} is there already; a backup never replaces a file")
     if not source.is_file():
         raise DatabaseUnavailable(f"There is no database at {source}")
+    if f"{target.absolute()}".startswith(f"{source.absolute()}-"):
+        raise InvalidSetting(
+            f"{target} is a name for what SQLite and servers keep beside the database, such as its log: they would "
+            "take the copy for it. Give it another one"
+        )
     _forget_broken_off(target.absolute().parent)
     partial = target.with_name(f".{target.name}.{uuid4().hex}{_PARTIAL}")
     try:
         check_log(source)
+        # SQLite does not say whether it is this file or the source that it cannot open.
+        partial.touch()
         _copy(source, partial)
         _sync(partial)
         try:

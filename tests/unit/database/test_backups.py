@@ -175,8 +175,23 @@ def test_a_damaged_database_leaves_no_copy(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     catalog_on(f"sqlite:///{tmp_path}/icetower.db")
 
-    with pytest.raises(DatabaseUnavailable, match="nowhere"):
+    with pytest.raises(DatabaseUnavailable, match=r"No such file or directory: '.*/nowhere/"):
         back_up(f"sqlite:///{tmp_path}/icetower.db", tmp_path / "nowhere" / "copy.db")
+
+
+@pytest.mark.parametrize("name", ["wal", "journal", "shm", "turns"])
+def test_a_name_that_sqlite_keeps_for_itself_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """With a copy as its journal a database takes no connections any more."""
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect("icetower.db")) as database:
+        database.execute("CREATE TABLE t (x)")
+
+    with pytest.raises(InvalidSetting, match="Give it another one"):
+        back_up("sqlite:///icetower.db", tmp_path / f"icetower.db-{name}")
+
+    assert [file.name for file in tmp_path.iterdir()] == ["icetower.db"]
 
 
 def test_a_name_that_no_file_can_have_is_said(tmp_path: Path) -> None:
