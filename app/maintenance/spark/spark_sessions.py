@@ -5,17 +5,15 @@ Only SQL and settings of a session are used of PySpark, so that all three work.
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import socket
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
+from app.maintenance.spark.scratch_folders import new_scratch_folder
 from app.maintenance.spark.spark_runtime import (
     ICEBERG_EXTENSIONS,
     ConnectUnreachable,
@@ -119,8 +117,7 @@ class SparkSessions:
                 f"PySpark is not installed ({error}): pip install 'icetower[spark]'"
             ) from error
         check_java()
-        folder = Path(tempfile.mkdtemp(prefix="icetower-spark-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder = new_scratch_folder()
         builder = SparkSession.builder.master(self._master).appName("icetower maintain")
         for key, text in {**_settings(self._master, folder), **self._settings}.items():
             builder = builder.config(key, text)
