@@ -1,4 +1,4 @@
-"""The columns that make a pointer, and the pointer that they make."""
+"""The columns of a pointer, and the pointer that they are put together to."""
 
 from __future__ import annotations
 
