@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -99,7 +100,12 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.exit(STOPPED)  # before the command began, or after it
     except OSError as error:
-        print_failure(str(error))
+        # Files have names. What is printed goes to none, as where a log of the command's output is on a full disk.
+        is_output = error.errno == errno.ENOSPC and error.filename is None
+        lost = (
+            f"Standard output cannot be written: {error.strerror}. What the command had done by then is done"
+        )
+        print_failure(lost if is_output else str(error))
         sys.exit(REFUSED)
     except Exception as error:
         if sys.flags.dev_mode:

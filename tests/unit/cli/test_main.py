@@ -103,6 +103,22 @@ def test_a_command_runs_with_its_standard_streams_closed(folder: Path, closed: s
     assert "Nothing was prepared" not in done.stderr
 
 
+@pytest.mark.parametrize("arguments", ["migrate", "config show", "config show --json"])
+def test_an_answer_that_finds_no_room_is_not_taken_for_work_that_was_not_done(
+    folder: Path, arguments: str
+) -> None:
+    command = f"{sys.executable} -m app.cli {arguments} >/dev/full"
+
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert (
+        "Standard output cannot be written: No space left on device. What the command had done"
+        in " ".join(done.stderr.split())
+    )
+    assert (folder / ".icetower" / "icetower.db").exists() is (arguments == "migrate")
+
+
 @pytest.mark.parametrize(
     "arguments", [["tabel"], ["table", "lst"], ["table", "list", "--colour"], ["table", "list"]]
 )
