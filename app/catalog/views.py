@@ -11,14 +11,15 @@ from app.catalog.commits.landing import land_one
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import VIEWS, LoadedView
 from app.catalog.named import NewNamed
+from app.engine.change.numbering import LAST_ADDED
 from app.engine.change.requirements import Requirement, check_view_requirements
-from app.engine.change.updates import Update
+from app.engine.change.updates import AddSchema, AddViewVersion, SetCurrentViewVersion, Update
 from app.engine.change.view_apply import apply_view_updates, new_view_metadata
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location, TableUuid
+from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema
 from app.engine.model.view_metadata import ViewMetadata, ViewVersion
-from app.errors import IcetowerError
+from app.errors import CommitStateUnknown, IcetowerError
 from app.fileio.wanted import check_wanted
 
 
@@ -59,9 +60,9 @@ class ViewCommit(Intention[ViewMetadata, None]):
         return True
 
     def require(self, base: Base[ViewMetadata]) -> bool:
-        """Check every requirement."""
+        """Check every requirement; False if this very commit has landed already."""
         check_view_requirements(base.present(), self.requirements)
-        return True
+        return not _is_repeated(base.present(), self.updates)
 
     def apply(
         self, catalog: Catalog, base: Base[ViewMetadata], _files: StagedFiles
@@ -74,6 +75,46 @@ class ViewCommit(Intention[ViewMetadata, None]):
 def _go_on_if_wanted(_position: int, _error: IcetowerError | None) -> bool:
     check_wanted()
     return True
+
+
+def _is_repeated(view: ViewMetadata, updates: Sequence[Update]) -> bool:
+    """Return whether a commit has landed already: a client or a proxy sent the request again.
+
+    Two versions of one query, of one time to the millisecond, come from one request. If another version has become
+    current since, the request must not take it back.
+
+    Raises:
+        CommitStateUnknown: the view has its versions, and has gone on from them.
+    """
+    if not any(isinstance(update, AddViewVersion) for update in updates):
+        return False
+    stored = {(version.meaning, version.timestamp_ms): version.version_id for version in view.versions}
+    schemas = {schema.meaning: schema.schema_id for schema in view.schemas}
+    schema_id, version_id, current_id = SchemaId(LAST_ADDED), LAST_ADDED, view.current_version_id
+    others: list[Update] = []
+    for update in updates:
+        match update:
+            case AddSchema(schema_=schema):
+                schema_id = schemas.get(schema.meaning, SchemaId(LAST_ADDED))
+            case AddViewVersion(view_version=sent):
+                meant = sent.replace(schema_id=schema_id) if sent.schema_id == LAST_ADDED else sent
+                found = stored.get((meant.meaning, meant.timestamp_ms))
+                if found is None:
+                    return False
+                version_id = found
+            case SetCurrentViewVersion(view_version_id=named):
+                current_id = version_id if named == LAST_ADDED else named
+            case _:
+                others.append(update)
+    if current_id != view.current_version_id:
+        if all(entry.version_id != current_id for entry in view.version_log):
+            return False
+        raise CommitStateUnknown(
+            f"This commit has landed before: version {current_id} of the view, of the same timestamp-ms, was current, "
+            f"and {view.current_version_id} is now. Nothing was changed; set-current-view-version alone brings it back"
+        )
+    draft = apply_view_updates(view, others, view.current_version.timestamp_ms)
+    return draft.properties == view.properties and draft.location == view.location
 
 
 def replace_view(
@@ -91,7 +132,8 @@ def replace_view(
         InvalidViewVersion: one dialect has two queries.
         InvalidLocation: an update moves the view out of its warehouse.
         PointerMoved: other commits won every attempt.
-        CommitStateUnknown: the database did not answer; the new file stays.
+        CommitStateUnknown: the database did not answer; the new file stays. Or it has landed before, and the view has
+            gone on.
     """
     catalog.permit("replace_view", identifier)
     return land_one(catalog, ViewCommit(identifier, requirements, updates)).loaded

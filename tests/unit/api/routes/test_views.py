@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -116,6 +117,76 @@ def test_replaced_view_is_answered_with_its_new_state(api: httpx.Client, ns: str
 
     assert replaced.json()["metadata"]["properties"] == {"a": "b"}
     assert api.get(f"/v1/namespaces/{ns}/views/v").json() == replaced.json()
+
+
+def replacement(sql: str, *, new_schema: bool, **properties: str) -> dict[str, object]:
+    """Return a commit that replaces the query, as the Java client sends it."""
+    version = {**VIEW_VERSION, "version-id": 2, "schema-id": -1 if new_schema else 0}
+    version["representations"] = [{"type": "sql", "dialect": "spark", "sql": sql}]
+    field = {"id": 1, "name": sql[-1], "required": False, "type": "long"}
+    added = [{"action": "add-schema", "schema": {"type": "struct", "schema-id": 1, "fields": [field]}}]
+    return {
+        "updates": [
+            *(added if new_schema else []),
+            {"action": "add-view-version", "view-version": version},
+            {"action": "set-current-view-version", "view-version-id": -1},
+            *(set_properties(**properties)["updates"] if properties else []),
+        ]
+    }
+
+
+@pytest.mark.parametrize("new_schema", [False, True])
+def test_replace_that_is_sent_again_does_nothing(api: httpx.Client, ns: str, new_schema: bool) -> None:
+    make_view(api, ns, "v")
+    body = replacement("SELECT a", new_schema=new_schema, owner="ada")
+    first = api.post(f"/v1/namespaces/{ns}/views/v", json=body)
+
+    again = api.post(f"/v1/namespaces/{ns}/views/v", json=body)
+
+    assert again.status_code == 200
+    assert again.json() == first.json()
+
+
+@pytest.mark.parametrize("new_schema", [False, True])
+def test_replace_that_is_sent_again_takes_no_later_one_back(
+    api: httpx.Client, ns: str, new_schema: bool
+) -> None:
+    make_view(api, ns, "v")
+    early, late = (replacement(sql, new_schema=new_schema) for sql in ("SELECT a", "SELECT b"))
+    api.post(f"/v1/namespaces/{ns}/views/v", json=early).raise_for_status()
+    landed = api.post(f"/v1/namespaces/{ns}/views/v", json=late)
+
+    again = api.post(f"/v1/namespaces/{ns}/views/v", json=early)
+
+    status, kind, message = error_of(again)
+    assert (status, kind) == (500, "CommitStateUnknownException")
+    assert "has landed before: version 2 of the view" in message
+    assert api.get(f"/v1/namespaces/{ns}/views/v").json() == landed.json()
+
+
+def test_replace_that_is_sent_again_needs_no_version_log(api: httpx.Client, ns: str) -> None:
+    made = make_view(api, ns, "v")
+    path = Path(urlsplit(made["metadata-location"]).path).with_name("without-a-log.metadata.json")
+    path.write_bytes(json.dumps({**made["metadata"], "version-log": []}).encode())
+    body = {"name": "w", "metadata-location": str(path)}
+    assert api.post(f"/v1/namespaces/{ns}/register-view", json=body).status_code == 200
+    add = {"action": "add-view-version", "view-version": made["metadata"]["versions"][0]}
+
+    again = api.post(f"/v1/namespaces/{ns}/views/w", json={"updates": [add]})
+
+    assert again.json()["metadata"]["versions"] == made["metadata"]["versions"]
+
+
+def test_version_that_waited_can_become_current_when_it_is_sent_again(api: httpx.Client, ns: str) -> None:
+    make_view(api, ns, "v")
+    body = replacement("SELECT a", new_schema=False)
+    updates = body["updates"]
+    assert isinstance(updates, list)
+    api.post(f"/v1/namespaces/{ns}/views/v", json={"updates": updates[:1]}).raise_for_status()
+
+    current = api.post(f"/v1/namespaces/{ns}/views/v", json=body)
+
+    assert current.json()["metadata"]["current-version-id"] == 2
 
 
 def test_replace_needs_no_requirements(api: httpx.Client, ns: str) -> None:
