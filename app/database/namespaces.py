@@ -252,11 +252,12 @@ class Namespaces:
                 del properties[key]
             changed = json.dumps(properties)
             connection.execute(_SET_PROPERTIES, {"changed_id": row.id, "changed": changed})
-            if changed != row.properties:
+            change = None if changed == row.properties else _change_of(namespace, "updated")
+            if change is not None:
                 at_ms = end_version(connection, warehouse_id, namespace, author.at_ms)
                 begin_version(connection, warehouse_id, namespace, changed, at_ms)
             complete_claim(connection, claim, json.dumps(asdict(changes)))
-            insert_landed(connection, author.receipts_of(_change_of(namespace, "updated")))
+            insert_landed(connection, author.receipts_of(change))
             return changes
 
         return self._database.write(update_properties)

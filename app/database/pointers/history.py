@@ -30,7 +30,7 @@ from sqlalchemy import (
 
 from app.database.connections.driver_calls import run_on_sqlite
 from app.database.namespace_keys import namespace_of
-from app.database.outcomes.receipt import CommitReceipt, LandedChange, ReceiptHead, landed
+from app.database.outcomes.receipt import CommitReceipt, LandedChange, Outcome, ReceiptHead, landed
 from app.database.pointers.pointer import PointerKind
 from app.database.schema.rows import namespaces, pointers
 from app.database.schema.rows import pointer_history as rows
@@ -50,9 +50,13 @@ class Author:
     head: ReceiptHead | None = None
     """What its receipt begins with; None for what the server does unasked."""
 
-    def receipts_of(self, change: LandedChange) -> list[CommitReceipt]:
-        """Return the receipt of a request that makes this one change, if it is to have one."""
-        return [] if self.head is None else [landed(self.head, self.at_ms, [change])]
+    def receipts_of(self, change: LandedChange | None) -> list[CommitReceipt]:
+        """Return the receipt of a request that makes this change or none, if it is to have one."""
+        if self.head is None:
+            return []
+        if change is None:
+            return [CommitReceipt(self.head, Outcome.UNCHANGED, self.at_ms)]
+        return [landed(self.head, self.at_ms, [change])]
 
 
 @dataclass(frozen=True, slots=True)

@@ -396,7 +396,7 @@ def rename(
         raise NoSuchNamespace(destination.namespace)
     renamed = _pointer(row, warehouse_id, destination)
     as_renamed = change_of(renamed, "renamed", location_after=row.metadata_location)
-    insert_landed(connection, author.receipts_of(as_renamed))
+    insert_landed(connection, author.receipts_of(None if source == destination else as_renamed))
     if source == destination:
         return renamed
     if new_name in found:

@@ -175,12 +175,19 @@ def test_repeated_request_is_answered_with_the_commit_id_of_the_first(api: httpx
     assert receipt == receipt_of(api, again)
 
 
-def test_commit_that_has_nothing_to_change_is_unchanged(api: httpx.Client, ns: str) -> None:
+def test_request_that_has_nothing_to_change_is_unchanged(api: httpx.Client, ns: str) -> None:
     make_table(api, ns, "t")
+    at, name = f"/v1/namespaces/{ns}", {"namespace": [ns], "name": "t"}
+    api.post(f"{at}/properties", json={"updates": {"a": "b"}}).raise_for_status()
+    asked: list[tuple[str, Any]] = [
+        (f"{at}/tables/t", {"requirements": [], "updates": []}),
+        (f"{at}/properties", {"updates": {"a": "b"}, "removals": ["absent"]}),
+        ("/v1/tables/rename", {"source": name, "destination": name}),
+    ]
 
-    answer = api.post(f"/v1/namespaces/{ns}/tables/t", json={"requirements": [], "updates": []})
+    receipts = [receipt_of(api, api.post(path, json=body)) for path, body in asked]
 
-    assert receipt_of(api, answer)["outcome"] == "unchanged"
+    assert [(receipt["outcome"], "changes" in receipt) for receipt in receipts] == [("unchanged", False)] * 3
 
 
 def test_what_changes_nothing_has_no_commit_id(api: httpx.Client, ns: str) -> None:
