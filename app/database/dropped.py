@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.namespace_keys import key_of, namespace_of
-from app.database.namespaces import insert_namespace
+from app.database.namespaces import PropertiesOf, insert_namespace, keep_or_insert
 from app.database.outcomes.idempotency_keys import IdempotencyClaim, insert_claim
 from app.database.outcomes.receipt import LandedChange
 from app.database.outcomes.receipts import insert_landed
@@ -59,10 +59,6 @@ class Dropped:
     def __str__(self) -> str:
         """Return its name, as in messages."""
         return str(self.namespace if self.name is None else TableIdentifier(self.namespace, self.name))
-
-
-NewNamespaces = Sequence[tuple[Namespace, Mapping[str, str]]]
-"""Namespaces to be made, with their properties."""
 
 
 class DroppedMeanwhile(IcetowerError):
@@ -128,7 +124,8 @@ class DroppedThings:
         destination: TableIdentifier,
         author: Author,
         claim: IdempotencyClaim | None = None,
-        with_namespaces: NewNamespaces = (),
+        *,
+        with_namespaces: bool = False,
     ) -> Pointer:
         """Bring a table or view back, as it was, and return its pointer.
 
@@ -137,7 +134,7 @@ class DroppedThings:
             destination: the name that it gets.
             author: who does it.
             claim: to the Idempotency-Key of the request.
-            with_namespaces: made first if they are missing, with these properties; parents first.
+            with_namespaces: whether to make its namespace, and those above it, if they are missing: as they were.
 
         Raises:
             DroppedMeanwhile: it cannot come back any more.
@@ -157,8 +154,9 @@ class DroppedThings:
             _take(connection, entry, author.at_ms)
             _check_alone(connection, was)
             at_ms = max(author.at_ms, entry.dropped_ms)
-            for namespace, properties in with_namespaces:
-                insert_namespace(connection, was.warehouse_id, namespace, properties, at_ms)
+            if with_namespaces:
+                levels = destination.namespace.levels
+                keep_or_insert(connection, was.warehouse_id, levels, at_ms, _as_dropped(author.at_ms))
             free = free_name(connection, was.warehouse_id, destination)
             at_ms = max(at_ms, free.since_ms)
             values = {
@@ -192,16 +190,14 @@ class DroppedThings:
         destination: Namespace,
         author: Author,
         claim: IdempotencyClaim | None = None,
-        above: NewNamespaces = (),
     ) -> None:
-        """Bring a namespace back with its properties, and those above it that are missing.
+        """Bring a namespace back, and those above it that are missing, as they were.
 
         Args:
             entry: what was dropped.
             destination: the name that it gets.
             author: who does it.
             claim: to the Idempotency-Key of the request.
-            above: properties for those above it, if they are missing; parents first.
 
         Raises:
             DroppedMeanwhile: it cannot come back any more.
@@ -213,9 +209,10 @@ class DroppedThings:
             insert_claim(connection, claim)
             _take(connection, entry, author.at_ms)
             at_ms = max(author.at_ms, entry.dropped_ms)
-            for namespace, properties in above:
-                insert_namespace(connection, entry.warehouse_id, namespace, properties, at_ms)
-            if not insert_namespace(connection, entry.warehouse_id, destination, entry.properties, at_ms):
+            of_missing = _as_dropped(author.at_ms)
+            if not insert_namespace(
+                connection, entry.warehouse_id, destination, entry.properties, at_ms, of_missing
+            ):
                 raise NamespaceExists(destination)
             back = LandedChange(NAMESPACE, "undropped", destination.levels)
             insert_landed(connection, author.receipts_of(back))
@@ -313,6 +310,27 @@ class DroppedThings:
             return len(ended)
 
         return self._database.write(end)
+
+
+def _as_dropped(now_ms: int) -> PropertiesOf:
+    """Return what knows the properties with which a namespace was dropped last."""
+
+    def properties(connection: Connection, warehouse_id: int, namespace: Namespace) -> Mapping[str, str]:
+        last = (
+            select(rows.c.properties)
+            .where(
+                rows.c.warehouse_id == warehouse_id,
+                rows.c.namespace_key == key_of(namespace),
+                rows.c.kind == NAMESPACE,
+                rows.c.until_ms > now_ms,
+            )
+            .order_by(rows.c.id.desc())
+            .limit(1)
+        )
+        found: dict[str, str] = json.loads(connection.scalars(last).one_or_none() or "{}")
+        return found
+
+    return properties
 
 
 def _is_known(entry: Dropped) -> ColumnElement[bool]:

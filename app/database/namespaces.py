@@ -38,6 +38,14 @@ class PropertyChanges:
     missing: list[str]
 
 
+PropertiesOf = Callable[[Connection, int, Namespace], Mapping[str, str]]
+"""Returns the properties that a namespace of a warehouse is to have, asked in the transaction that makes it."""
+
+
+def _no_properties(_connection: Connection, _warehouse_id: int, _namespace: Namespace) -> Mapping[str, str]:
+    return {}
+
+
 _ID = select(rows.c.id).where(*IS_NAMESPACE)
 _ID_KEPT = _ID.with_for_update(read=True, key_share=True)
 _PROPERTIES = select(rows.c.properties).where(*IS_NAMESPACE)
@@ -269,13 +277,40 @@ def insert_namespace(
     namespace: Namespace,
     properties: Mapping[str, str],
     now_ms: int,
+    of_missing: PropertiesOf = _no_properties,
 ) -> bool:
     """Insert a namespace and its missing ancestors; False if it is there already."""
-    parent_id: int | None = None
-    for length in range(1, len(namespace.levels)):
-        ancestor = Namespace(namespace.levels[:length])
-        parent_id = _find_or_insert(connection, warehouse_id, ancestor, parent_id, now_ms)
+    above = namespace.levels[:-1]
+    parent_id = keep_or_insert(connection, warehouse_id, above, now_ms, of_missing)
     return _insert(connection, warehouse_id, namespace, parent_id, properties, now_ms) is not None
+
+
+def keep_or_insert(
+    connection: Connection,
+    warehouse_id: int,
+    levels: Sequence[str],
+    now_ms: int,
+    of_missing: PropertiesOf = _no_properties,
+) -> int | None:
+    """Make the namespaces down to these levels that are missing, and keep all of them.
+
+    They stay until the transaction ends.
+
+    Args:
+        connection: of the transaction.
+        warehouse_id: where they are.
+        levels: those of the innermost one.
+        now_ms: the time.
+        of_missing: returns the properties of one that is made.
+
+    Returns:
+        The id of the innermost one; None without levels.
+    """
+    found: int | None = None
+    for length in range(1, len(levels) + 1):
+        namespace = Namespace(tuple(levels[:length]))
+        found = _find_or_insert(connection, warehouse_id, namespace, found, of_missing, now_ms)
+    return found
 
 
 def _change_of(namespace: Namespace, event: str) -> LandedChange:
@@ -310,7 +345,12 @@ def _insert(
 
 
 def _find_or_insert(
-    connection: Connection, warehouse_id: int, namespace: Namespace, parent_id: int | None, now_ms: int
+    connection: Connection,
+    warehouse_id: int,
+    namespace: Namespace,
+    parent_id: int | None,
+    of_missing: PropertiesOf,
+    now_ms: int,
 ) -> int:
     """Return the namespace's id, kept from being dropped until the transaction ends."""
     while True:
@@ -318,7 +358,8 @@ def _find_or_insert(
             _ID_KEPT, parameters_of(warehouse_id, namespace)
         ).scalar_one_or_none()
         if found is None:
-            found = _insert(connection, warehouse_id, namespace, parent_id, {}, now_ms)
+            properties = of_missing(connection, warehouse_id, namespace)
+            found = _insert(connection, warehouse_id, namespace, parent_id, properties, now_ms)
         if found is not None:
             return found
         # Between the two statements another transaction created it, and perhaps dropped it again.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from app.catalog.context.registrations import new_registration
 from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
-from app.database.pointers.recoverable import NAMESPACE
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier, check_namespace
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.errors import (
@@ -134,15 +133,14 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
     try:
         with new_in_warehouse(catalog):
             if name is None:
-                above = _missing_namespaces(catalog, namespace.levels[:-1])
-                catalog.server.dropped.undrop_namespace(entry, namespace, catalog.author(), claim, above)
+                catalog.server.dropped.undrop_namespace(entry, namespace, catalog.author(), claim)
             else:
                 catalog.server.dropped.undrop(
                     entry,
                     check_identifier(TableIdentifier(namespace, name)),
                     catalog.author(),
                     claim,
-                    _missing_namespaces(catalog, namespace.levels) if new.with_namespace else (),
+                    with_namespaces=new.with_namespace,
                 )
     except DroppedMeanwhile as error:
         raise NoSuchDropped(str(error)) from error
@@ -263,19 +261,6 @@ def _choices(catalog: Catalog, name: tuple[Namespace, str | None]) -> Sequence[s
         f"id {entry.id}, a {entry.kind} dropped by {entry.principal} at {moment_text(entry.dropped_ms)}"
         for entry in found
     ]
-
-
-def _missing_namespaces(catalog: Catalog, levels: Sequence[str]) -> list[tuple[Namespace, Mapping[str, str]]]:
-    """Return the namespaces down to these levels that are missing, as they were."""
-    found: list[tuple[Namespace, Mapping[str, str]]] = []
-    for length in range(1, len(levels) + 1):
-        namespace = Namespace(tuple(levels[:length]))
-        if catalog.find_namespace(namespace) is None:
-            last = catalog.server.dropped.list(
-                catalog.warehouse.id, catalog.now_ms(), limit=1, name=(namespace, None)
-            )
-            found.append((namespace, last[0].properties if last and last[0].kind == NAMESPACE else {}))
-    return found
 
 
 def _check_gc(catalog: Catalog, entry: Dropped) -> None:

@@ -147,11 +147,14 @@ def test_taken_name_and_missing_namespace_change_nothing(stores: Stores, dropped
 def test_missing_namespace_is_made_when_that_is_asked_for(stores: Stores, dropped: DroppedThings) -> None:
     stores.add("a.t")
     entry = drop(stores, "a.t")
+    for properties in ({"k": "earlier"}, {"k": "v"}):
+        stores.namespaces.create(stores.id, levels("b.c"), properties, AUTHOR)
+        stores.namespaces.drop(stores.id, levels("b.c"), AUTHOR, recovery=WEEK)
+    stores.namespaces.drop(stores.id, levels("b"), AUTHOR)
 
-    dropped.undrop(
-        entry, name("b.c.t"), LATER, None, [(levels("b"), {"a": "1"}), (levels("b.c"), {"k": "v"})]
-    )
+    dropped.undrop(entry, name("b.c.t"), LATER, with_namespaces=True)
 
+    assert stores.namespaces.find(stores.id, levels("b")) == {}
     assert stores.namespaces.find(stores.id, levels("b.c")) == {"k": "v"}
     assert stores.there("b.c.t").id == entry.pointer.id if entry.pointer else False
 
@@ -182,6 +185,7 @@ def test_of_tables_with_one_uuid_one_comes_back(
 
 
 def test_namespace_comes_back_with_its_properties(stores: Stores, dropped: DroppedThings) -> None:
+    stores.namespaces.create(stores.id, levels("n"), {"of": "all"}, AUTHOR)
     stores.namespaces.create(stores.id, levels("n.m"), {"owner": "anna"}, AUTHOR)
     stores.namespaces.drop(stores.id, levels("n.m"), AUTHOR, recovery=WEEK)
     stores.namespaces.drop(stores.id, levels("n"), AUTHOR, recovery=WEEK)
@@ -191,7 +195,7 @@ def test_namespace_comes_back_with_its_properties(stores: Stores, dropped: Dropp
     dropped.undrop_namespace(inner, inner.namespace, LATER)
 
     assert stores.namespaces.find(stores.id, levels("n.m")) == {"owner": "anna"}
-    assert stores.namespaces.find(stores.id, levels("n")) == {}
+    assert stores.namespaces.find(stores.id, levels("n")) == {"of": "all"}
     with pytest.raises(NamespaceExists):
         dropped.undrop_namespace(outer, outer.namespace, LATER)
     assert dropped.list(stores.id, NOW_MS) == [outer]

@@ -68,8 +68,7 @@ class Server:
         found = [each for each in self.dropped.list(self.stores.id, NOW_MS) if each.pointer]
         if found:
             destination = name(self.choice.choice(ALL_NAMES))
-            made = [(destination.namespace, {"k": "v"})]
-            self.dropped.undrop(self.choice.choice(found), destination, author, None, made)
+            self.dropped.undrop(self.choice.choice(found), destination, author, with_namespaces=True)
 
     def space(self, author: Author, uuid: str) -> None:
         namespace = levels(self.choice.choice("ab"))

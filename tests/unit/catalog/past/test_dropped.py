@@ -15,6 +15,7 @@ from app.catalog.context.listings import Page
 from app.catalog.namespaces import create_namespace, drop_namespace, update_namespace_properties
 from app.catalog.past.dropped import NewName, Wanted, list_dropped, purge_dropped, undrop
 from app.catalog.warehouses import drop_warehouse, load_configuration
+from app.database.dropped import DroppedThings
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import Pointers
 from app.engine.change.updates import SetProperties
@@ -109,6 +110,35 @@ def test_namespaces_above_come_back_with_what_they_had(catalog: Catalog, *, brin
     assert catalog.load_namespace(outer) == {"owner": "another"}
     assert catalog.load_namespace(inner) == {"owner": "a.b"}
     assert catalog.load_namespace(innermost) == {"owner": "a.b.c"}
+
+
+@pytest.mark.parametrize("brings_table", [True, False])
+def test_namespaces_that_go_meanwhile_come_back_with_what_they_had(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, *, brings_table: bool
+) -> None:
+    outer, inner = Namespace(("a",)), Namespace(("a", "b"))
+    for namespace in (outer, inner):
+        create_namespace(catalog, namespace, {"owner": str(namespace)})
+    if brings_table:
+        table_in(catalog, TableIdentifier(inner, "t"))
+        named.drop(catalog, TABLES, TableIdentifier(inner, "t"))
+    else:
+        drop_namespace(catalog, inner)
+
+    way_back = "undrop" if brings_table else "undrop_namespace"
+    transaction = getattr(DroppedThings, way_back)
+
+    def undrop_later(*arguments: Any, **named_arguments: Any) -> Any:
+        for namespace in (inner, outer) if brings_table else (outer,):
+            drop_namespace(catalog, namespace)
+        return transaction(*arguments, **named_arguments)
+
+    monkeypatch.setattr(DroppedThings, way_back, undrop_later)
+    wanted = Wanted(namespace=inner, name="t" if brings_table else None)
+    undrop(catalog, wanted, NewName(with_namespace=brings_table))
+
+    assert catalog.load_namespace(outer) == {"owner": "a"}
+    assert catalog.load_namespace(inner) == {"owner": "a.b"}
 
 
 def test_latest_of_a_name_comes_back_and_any_by_its_id(catalog: Catalog) -> None:
