@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Final
 
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
@@ -25,6 +27,12 @@ from app.errors import CorruptTable
 from app.formats.manifests.lists import KnownLines, write_manifest_list
 from app.formats.manifests.writer import ManifestPacker, WrittenManifest, write_manifest
 from app.formats.metadata.names import metadata_folder
+
+_COUNTS: Final = attrgetter(
+    "added_snapshot_id",
+    *(f"{status.name.lower()}_{what}_count" for status in EntryStatus for what in ("files", "rows")),
+)
+"""What each line of a list says from version 2 on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +163,12 @@ class SnapshotFiles:
         first_row_id = (base.next_row_id or 0) if base.format.has_row_lineage else None
         try:
             packed = write_manifest_list(
-                [self._completed(manifest, parent_id or snapshot_id) for manifest in manifests],
+                [
+                    manifest
+                    if None not in _COUNTS(manifest)
+                    else self._completed(manifest, parent_id or snapshot_id)
+                    for manifest in manifests
+                ],
                 format_version=base.format_version,
                 snapshot_id=snapshot_id,
                 parent_snapshot_id=parent_id,
@@ -174,16 +187,7 @@ class SnapshotFiles:
 
         Row ids are given by these counts: without them the rows of two manifests would have the same ones.
         """
-        counts = (
-            manifest.added_files_count,
-            manifest.existing_files_count,
-            manifest.deleted_files_count,
-            manifest.added_rows_count,
-            manifest.existing_rows_count,
-            manifest.deleted_rows_count,
-        )
-        is_counted = None not in counts or not self._base.format.requires_manifest_counts
-        if is_counted and manifest.added_snapshot_id is not None:
+        if manifest.added_snapshot_id is not None and not self._base.format.requires_manifest_counts:
             return manifest
         files, rows = dict.fromkeys(EntryStatus, 0), dict.fromkeys(EntryStatus, 0)
         written_by = snapshot_id
