@@ -62,8 +62,10 @@ def create_warehouse(
     override_properties: Mapping[str, str],
     storage: Mapping[str, str],
     layout: Layout = Layout.CATALOG,
+    *,
+    has_tables: bool = False,
 ) -> Warehouse:
-    """Create a warehouse.
+    """Create a warehouse; one that has tables already may lie where no new one may.
 
     Raises:
         TreeRefusal: the layout is hadoop, and the store cannot promise what file-system tables need.
@@ -75,6 +77,11 @@ def create_warehouse(
     server.permit(caller, "create_warehouse")
     check_warehouse_name(name)
     root = check_root(root_location)
+    if not has_tables and ("?" in root or "#" in root):
+        raise InvalidLocation(
+            f"Invalid root location {root[:500]!r}: it contains '?' or '#', where PyIceberg and others end the path: "
+            "they would write all files of all tables into one; choose another folder"
+        )
     masked_settings(storage, {})  # there is nothing yet that one could hide
     check_storage(root, storage, server.rules.storage_environment)
     _check_properties(default_properties, override_properties)

@@ -49,7 +49,7 @@ _MOST_DECODINGS = 4
 # In these, an empty segment (`a//b`) is no segment. In object stores it is part of the key.
 _DIRECTORY_STORES = frozenset({"file", "hdfs"})
 
-# Here no client reads `?` or `#` as the start of a query or a fragment.
+# Here Java reads `?` and `#` as they are, so tables may lie there; PyIceberg does not, so no warehouse is made there.
 _LITERAL_STORES = frozenset({"file", "hdfs", "memory"})
 
 

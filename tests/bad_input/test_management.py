@@ -114,6 +114,16 @@ ROOTS = [
         root_location="s3://b/x?versionId=1",
     ),
     making(
+        "folder that some clients cut at a question mark",
+        "Invalid root location …: it contains '?' or '#', …",
+        root_location="file:///srv/what?/lake",
+    ),
+    making(
+        "folder that some clients cut at a hash",
+        "Invalid root location …: it contains '?' or '#', …",
+        root_location="$OUTSIDE/C#/lake",
+    ),
+    making(
         "root with nul", "Invalid root location …: it contains a control character", root_location="/srv/x\0"
     ),
     making(

@@ -131,7 +131,8 @@ def _warehouse(server: Server, options: RebuildOptions, default: str) -> tuple[W
     if found is None:
         if root is None:
             raise NoSuchWarehouse(f"{name}: give its root location with --root, and it is created")
-        made = create_warehouse(server, _CALLER, name, root, {}, {}, properties_from(options.storage))
+        storage = properties_from(options.storage)
+        made = create_warehouse(server, _CALLER, name, root, {}, {}, storage, has_tables=True)
         return made, True
     if root is not None and root.rstrip("/") != found.root_location.rstrip("/"):
         raise InvalidSetting(
