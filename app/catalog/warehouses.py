@@ -53,7 +53,7 @@ def check_warehouse_name(name: str) -> None:
         )
 
 
-def create_warehouse(
+def create_warehouse(  # noqa: PLR0913 - what a warehouse is, and who wants it
     server: Server,
     caller: Caller,
     name: str,

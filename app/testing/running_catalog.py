@@ -9,9 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import quote
 
 import uvicorn
 
+from app.catalog.context.server import Server
+from app.errors import InvalidSetting
 from app.main import build_server, create_app, open_database, prepare
 from app.setting_types import DatabaseUrl, SecretProperties
 from app.settings import Settings
@@ -46,7 +49,7 @@ def icetower_catalog(
             host="127.0.0.1",
             port=0,
             threads=8,
-            database_url=DatabaseUrl(database_url or f"sqlite:///{Path(folder, 'icetower.db')}"),
+            database_url=DatabaseUrl(database_url or f"sqlite:///{quote(str(Path(folder, 'icetower.db')))}"),
             default_warehouse_location=warehouse_location or str(Path(folder, "warehouse")),
             default_warehouse_storage=SecretProperties(dict(storage or {})),
             default_warehouse_properties=SecretProperties(dict(client_properties or {})),
@@ -55,9 +58,23 @@ def icetower_catalog(
         )
         # The server does this again when it starts; here a failure is raised where the caller sees it.
         with closing(open_database(settings)) as database:
-            prepare(settings, database, build_server(settings, database))
+            server = build_server(settings, database)
+            prepare(settings, database, server)
+            _check_place(server, settings)
         with _serving(settings) as url:
             yield url
+
+
+def _check_place(server: Server, settings: Settings) -> None:
+    """Refuse a database whose warehouse lies elsewhere, as in a temporary folder that is gone."""
+    found = server.warehouses.find(settings.default_warehouse)
+    if found is not None and found.root_location.rstrip("/") != settings.default_warehouse_location.rstrip(
+        "/"
+    ):
+        raise InvalidSetting(
+            f"The database has a warehouse already, at {found.root_location}: give that as warehouse_location, or "
+            "another database_url. A database that stays needs a warehouse_location from the start"
+        )
 
 
 @contextmanager

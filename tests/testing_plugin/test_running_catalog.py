@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import threading
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -132,6 +133,32 @@ def test_database_and_warehouse_may_be_ones_that_stay(tmp_path: Path) -> None:
 
     assert loaded.metadata_location == made.metadata_location
     assert str(made.metadata_location).startswith(f"file://{tmp_path}/lake/")
+
+
+def test_a_database_whose_warehouse_was_in_a_temporary_folder_is_refused(tmp_path: Path) -> None:
+    def kept() -> AbstractContextManager[str]:
+        return icetower_catalog(database_url=f"sqlite:///{tmp_path}/x.db")
+
+    with kept():
+        pass
+
+    with pytest.raises(InvalidSetting, match="give that as warehouse_location"), kept():
+        pass
+
+
+def test_the_temporary_folder_may_have_a_percent_sign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a%20b"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+
+    with icetower_catalog() as url, RemoteCatalog(url) as catalog:
+        catalog.namespaces.create(SALES)
+        assert list(folder.glob("icetower-*/icetower.db"))
+
+    assert list(tmp_path.iterdir()) == [folder]
+    assert list(folder.iterdir()) == []
 
 
 def test_clients_receive_the_properties_given() -> None:
