@@ -278,13 +278,34 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
             raise InvalidSetting(f"Invalid setting default_warehouse: {error}") from error
         except InvalidLocation as error:
             raise InvalidSetting(f"Invalid setting default_warehouse_location: {error}") from error
-    elif present.root_location.rstrip("/") != settings.default_warehouse_location.rstrip("/"):
+    else:
+        _warn_of_what_has_no_effect(settings, present)
+
+
+def _warn_of_what_has_no_effect(settings: Settings, present: Warehouse) -> None:
+    if present.root_location.rstrip("/") != settings.default_warehouse_location.rstrip("/"):
         log.warning(
             "warehouse %s stays at %s, where it was created; the setting default_warehouse_location says %s",
             present.name,
             present.root_location,
             settings.default_warehouse_location,
         )
+    for setting, wanted, kept in (
+        ("storage", settings.default_warehouse_storage, present.storage),
+        ("properties", settings.default_warehouse_properties, present.default_properties),
+        ("overrides", settings.default_warehouse_overrides, present.override_properties),
+    ):
+        # Only names are said: values may be secret.
+        others = sorted(name for name, value in wanted.get_secret_value().items() if kept.get(name) != value)
+        if others:
+            log.warning(
+                "warehouse %s was created before: the setting default_warehouse_%s has no effect on %s, which "
+                "`icetower warehouse update %s` changes",
+                present.name,
+                setting,
+                ", ".join(others),
+                present.name,
+            )
 
 
 @contextlib.asynccontextmanager

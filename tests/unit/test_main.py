@@ -57,6 +57,20 @@ def test_first_start_makes_database_and_default_warehouse(tmp_path: Path) -> Non
     assert (warehouse.default_properties, warehouse.storage) == ({"a": "b"}, {"s3.region": "x"})
 
 
+def test_settings_that_came_too_late_for_the_default_warehouse_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = {"s3.region": "x", "s3.secret-access-key": "before"}
+    start_and_stop(create_app(settings_in(tmp_path, default_warehouse_storage=SecretProperties(storage))))
+    assert "has no effect" not in caplog.text
+
+    rotated = SecretProperties(storage | {"s3.secret-access-key": "hunter2"})
+    start_and_stop(create_app(settings_in(tmp_path, default_warehouse_storage=rotated)))
+
+    assert "default_warehouse_storage has no effect on s3.secret-access-key, which" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
 def test_next_start_leaves_the_default_warehouse_as_it_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
