@@ -14,7 +14,14 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from app.engine.model.data_types.json_values import to_json_value
-from app.engine.model.files.manifests import ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.document import MAX_LONG
+from app.engine.model.files.manifests import (
+    DataFile,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
@@ -63,17 +70,34 @@ WIDER = {
     "decimal(9, 2)": "decimal(10, 2)",
     "decimal(20, 5)": "decimal(38, 5)",
 }
+WIDER_SINCE_V3 = {"date": "timestamp", **WIDER}
+NEVER_PARTITIONS: list[Any] = [
+    {"type": "list", "element-id": 21, "element-required": False, "element": "string"},
+    {"type": "map", "key-id": 22, "key": "int", "value-id": 23, "value-required": False, "value": "double"},
+    {"type": "struct", "fields": [{"id": 24, "name": "id0", "required": False, "type": "timestamptz"}]},
+]
+NEVER_BEFORE_V3: list[Any] = ["variant", "geometry", "geography", "unknown"]
 
 
 @st.composite
-def later_schemas(draw: st.DrawFn, schema: Schema) -> list[Any]:
-    """Return the schemas that a table has later: columns went, or became wider, and old schemas may be forgotten."""
+def later_schemas(draw: st.DrawFn, schema: Schema, version: int) -> list[Any]:
+    """Return the schemas that a table has later: columns came, went, or became wider; old ones may be forgotten."""
     was = schema.to_object()["fields"]
-    now = []
+    others = draw(st.sets(st.sampled_from(range(3 if version < 3 else 7)), max_size=3))
+    wider = WIDER if version < 3 else WIDER_SINCE_V3
+    now = [
+        {
+            "id": 5 + at,
+            "name": f"o.{at}",
+            "required": False,
+            "type": [*NEVER_PARTITIONS, *NEVER_BEFORE_V3][at],
+        }
+        for at in sorted(others)
+    ]
     for field in was:
         what = draw(st.sampled_from(["stay", "stay", "widen", "drop"]))
         if what != "drop":
-            kind = WIDER.get(field["type"], field["type"]) if what == "widen" else field["type"]
+            kind = wider.get(field["type"], field["type"]) if what == "widen" else field["type"]
             now.append({**field, "type": kind})
     if now == was:
         return [was]
@@ -129,7 +153,7 @@ def registered(
         "table-uuid": f"{next(_numbers):08x}-0000-4000-8000-000000000000",
         "location": root,
         "last-updated-ms": START_MS,
-        "last-column-id": 10,
+        "last-column-id": 24,
         "current-schema-id": len(schemas) - 1,
         "schemas": [
             {"type": "struct", "schema-id": schema_id, "fields": fields}
@@ -188,7 +212,7 @@ def list_of(table: dict[str, Any]) -> str:
 @given(data=st.data())
 def test_every_question_is_answered(api: httpx.Client, version: int, data: st.DataObject) -> None:
     schema, spec, groups = data.draw(manifest_groups(version))
-    schemas = data.draw(later_schemas(schema))
+    schemas = data.draw(later_schemas(schema, version))
     path, _ = registered(api, version, schemas, schema, spec, groups)
     filters: list[Any] = [True]
     kinds = partition_kinds(schema, spec)
@@ -227,6 +251,50 @@ def test_every_question_is_answered(api: httpx.Client, version: int, data: st.Da
             event(f"{answer.request.url.path.rpartition('/')[2]}: {answer.json()['error']['message'][:40]}")
         assert answer.status_code in (200, 400, 406), (str(answer.request.url), answer.text)
         json.loads(answer.content, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    health, profile, *_, listed, _, planned, _, _, _, _, _ = answers
+    check_what_is_counted(groups, health, profile, listed if filter_json is True else None, planned)
+
+
+def check_what_is_counted(
+    groups: Sequence[Written],
+    health: httpx.Response,
+    profile: httpx.Response,
+    listed: httpx.Response | None,
+    planned: httpx.Response,
+) -> None:
+    """Compare what is counted and listed with what was written."""
+    live = [entry.file for _, some in groups for entry in some if entry.is_live]
+    data = [file for file in live if file.content is FileContent.DATA]
+    rows = sum(file.record_count for file in data)
+    if health.status_code == 200:
+        files = health.json()["files"]
+        assert (files["data-files"], files["delete-files"]) == (len(data), len(live) - len(data))
+        size = min(sum(file.file_size_in_bytes for file in data), MAX_LONG)  # No sum is larger.
+        assert (files["rows"], files["data-bytes"]) == (rows, size)
+    if profile.status_code == 200:
+        found = profile.json()
+        assert (found["data-files"], found["rows"], found["delete-files"]) == (
+            len(data),
+            rows,
+            len(live) - len(data),
+        )
+    if listed is None:
+        return
+    if listed.status_code == 200:
+        assert Counter(map(_as_listed, live)) == Counter(
+            (file["file-path"], file["record-count"], file["file-size-in-bytes"])
+            for file in listed.json()["files"]
+        )
+    if planned.status_code == 200:
+        tasks = planned.json()["file-scan-tasks"]
+        assert Counter(map(_as_listed, data)) == Counter(
+            (file["file-path"], file["record-count"], file["file-size-in-bytes"])
+            for file in (task["data-file"] for task in tasks)
+        )
+
+
+def _as_listed(file: DataFile) -> tuple[str, int, int]:
+    return file.file_path, file.record_count, file.file_size_in_bytes
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -236,7 +304,7 @@ def test_rewritten_manifests_have_the_same_files(
     api: httpx.Client, version: int, data: st.DataObject
 ) -> None:
     schema, spec, groups = data.draw(manifest_groups(version))
-    path, place = registered(api, version, data.draw(later_schemas(schema)), schema, spec, groups)
+    path, place = registered(api, version, data.draw(later_schemas(schema, version)), schema, spec, groups)
     before = live_in(place)
 
     answer = api.post(f"{path}/rewrite-manifests", json={"all": True})

@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.api.error_responses import message_for_client
 from app.catalog.commits.door import land_all
+from app.catalog.commits.dry_runs import dry_run_commit
 from app.catalog.commits.rebases import RebaseRequest
+from app.catalog.commits.table_commits import TableCommit
 from app.catalog.commits.wishes import Wish
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
@@ -207,7 +210,11 @@ def test_what_lands_is_what_each_did(catalog: Catalog, version: int, data: st.Da
         wishes = [Wish(catalog, [sent(each.commit, request, name)]) for each in made]
         groups = [wishes] if data.draw(st.booleans()) else [[wish] for wish in wishes]
         for group in groups:
+            verdicts = [dry_run_of(wish) for wish in group[:1]]
             land_all(group)
+            for verdict, wish in zip(verdicts, group, strict=False):
+                assert verdict == outcome_of(wish)
+            check_second_time(table, group, data.draw(st.booleans()))
         for each, wish in zip(made, wishes, strict=True):
             landed = has_landed(wish)
             assert landed or each.operation != "append"
@@ -220,6 +227,39 @@ def test_what_lands_is_what_each_did(catalog: Catalog, version: int, data: st.Da
         for branch, content in table.branches.items():
             assert table.live_now(branch) == content.live
             check_numbers(table, branch)
+
+
+def dry_run_of(wish: Wish[TableMetadata, None]) -> str:
+    """Return what a dry run says of a commit."""
+    (commit,) = wish.intentions
+    assert isinstance(commit, TableCommit)
+    found = dry_run_commit(
+        wish.catalog, commit.identifier, commit.requirements, commit.updates, commit.rebasing
+    )
+    return "landed" if found.error is None else message_for_client(found.error, "")
+
+
+def outcome_of(wish: Wish[TableMetadata, None]) -> str:
+    """Return what became of a commit."""
+    try:
+        wish.results()
+    except CommitFailed as error:
+        return message_for_client(error, "")
+    return "landed"
+
+
+def check_second_time(table: Table, group: list[Wish[TableMetadata, None]], again: bool) -> None:
+    """Send what has landed again, as proxies do: nothing changes, and it is a success."""
+    if not again:
+        return
+    for wish in group:
+        if has_landed(wish):
+            before = table.load().location
+            second = Wish(wish.catalog, wish.intentions)
+            assert dry_run_of(second) == "landed"
+            land_all([second])
+            assert has_landed(second)
+            assert table.load().location == before
 
 
 def has_landed(wish: Wish[TableMetadata, None]) -> bool:
