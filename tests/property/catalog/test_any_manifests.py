@@ -22,8 +22,8 @@ from app.engine.model.files.manifests import (
     ManifestEntry,
     ManifestFile,
 )
-from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.partition_spec import PartitionSpec
+from app.engine.model.ids import FieldId, Location, SnapshotId, SpecId
+from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.schema import Schema
 from app.fileio.memory import SHARED
 from app.formats.manifests.columns import ManifestColumns
@@ -36,7 +36,7 @@ WAREHOUSE = "memory://any-manifests"
 SNAPSHOT, SEQUENCE_NUMBER, FIRST_ROW_ID = SnapshotId(2**40), 2**62, 2**41
 START_MS = 1_700_000_000_000
 _numbers = itertools.count(1)
-Written = tuple[ManifestContent, Sequence[ManifestEntry]]
+Written = tuple[ManifestContent, PartitionSpec, Sequence[ManifestEntry]]
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +52,32 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 def manifest_groups(draw: st.DrawFn, version: int) -> tuple[Schema, PartitionSpec, list[Written]]:
     """Return what the manifests of one snapshot are written of."""
     schema, spec = draw(tables(version))
+    specs = [spec, spec, draw(earlier_specs(spec))]
     contents = [ManifestContent.DATA] if version == 1 else list(ManifestContent)
     found: list[Written] = []
     for _ in range(draw(st.integers(1, 3))):
-        content = draw(st.sampled_from(contents))
-        found.append(
-            (content, draw(st.lists(entries(schema, spec, content, version), min_size=1, max_size=5)))
-        )
+        content, used = draw(st.sampled_from(contents)), draw(st.sampled_from(specs))
+        some = draw(st.lists(entries(schema, used, content, version), min_size=1, max_size=5))
+        found.append((content, used, some))
     return schema, spec, found
+
+
+@st.composite
+def earlier_specs(draw: st.DrawFn, spec: PartitionSpec) -> PartitionSpec:
+    """Return a spec that the table had before: some of its fields, in another order, some replaced."""
+    kept = draw(st.permutations(spec.fields))[: draw(st.integers(0, 4))]
+    fields = [
+        PartitionField(
+            name=f"was {each.name}",
+            transform="identity",
+            source_id=each.source_id,
+            field_id=FieldId(each.field_id + 10),
+        )
+        if draw(st.booleans())
+        else each
+        for each in kept
+    ]
+    return PartitionSpec(spec_id=SpecId(4), fields=tuple(fields))
 
 
 UNPARTITIONED: dict[str, Any] = {"spec-id": 9, "fields": []}
@@ -116,9 +134,9 @@ def registered(
     name = f"t{next(_numbers)}"
     root = f"{WAREHOUSE}/{name}"
     manifests = []
-    for number, (content, some) in enumerate(groups):
+    for number, (content, used, some) in enumerate(groups):
         written = write_manifest(
-            some, schema=schema, spec=spec, format_version=version, content=content, snapshot_id=SNAPSHOT
+            some, schema=schema, spec=used, format_version=version, content=content, snapshot_id=SNAPSHOT
         )
         place = Location(f"{root}/metadata/m{number}.avro")
         SHARED.write_new(place, written.content)
@@ -145,6 +163,7 @@ def registered(
         "summary": {"operation": "append"},
         "schema-id": len(schemas) - 1,
     }
+    older = [used.to_object() for _, used, _ in groups if used != spec][:1]
     there = {field["id"] for field in schemas[-1]}
     is_whole = all(field.source_id in there or field.transform == "void" for field in spec.fields)
     default = spec.to_object() if is_whole else UNPARTITIONED
@@ -160,8 +179,8 @@ def registered(
             for schema_id, fields in enumerate(schemas)
         ],
         "default-spec-id": default["spec-id"],
-        "partition-specs": [spec.to_object(), UNPARTITIONED],
-        "last-partition-id": 1010,
+        "partition-specs": [*older, spec.to_object(), UNPARTITIONED],
+        "last-partition-id": 1020,
         "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
         "properties": {},
@@ -220,7 +239,7 @@ def test_every_question_is_answered(api: httpx.Client, version: int, data: st.Da
     for name in names:
         filters += [{"type": kind, "term": name} for kind in ("is-null", "not-null")]
     for field, kind in zip(spec.fields, kinds, strict=True):
-        for _, some in groups:
+        for some in (some for _, used, some in groups if used == spec):
             value = some[0].file.partition[spec.fields.index(field)]
             if value is not None and field.transform == "identity" and kind.kind not in ("float", "double"):
                 source = schema.columns[field.source_id]
@@ -263,7 +282,7 @@ def check_what_is_counted(
     planned: httpx.Response,
 ) -> None:
     """Compare what is counted and listed with what was written."""
-    live = [entry.file for _, some in groups for entry in some if entry.is_live]
+    live = [entry.file for _, _, some in groups for entry in some if entry.is_live]
     data = [file for file in live if file.content is FileContent.DATA]
     rows = sum(file.record_count for file in data)
     if health.status_code == 200:
