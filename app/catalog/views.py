@@ -89,6 +89,11 @@ def _is_repeated(view: ViewMetadata, updates: Sequence[Update]) -> bool:
     if not any(isinstance(update, AddViewVersion) for update in updates):
         return False
     stored = {(version.meaning, version.timestamp_ms): version.version_id for version in view.versions}
+    by_id = {version.version_id: version.meaning for version in view.versions}
+    for entry in view.version_log:
+        # A query that the view had before keeps its version, with its time: that of the request is in the log.
+        if entry.version_id in by_id:
+            stored[by_id[entry.version_id], entry.timestamp_ms] = entry.version_id
     schemas = {schema.meaning: schema.schema_id for schema in view.schemas}
     schema_id, version_id, current_id = SchemaId(LAST_ADDED), LAST_ADDED, view.current_version_id
     others: list[Update] = []

@@ -46,6 +46,8 @@ class ViewDraft:
     has_changes: bool = False
     last_added_schema_id: SchemaId | None = None
     last_added_version_id: int | None = None
+    sent_times_ms: dict[int, int] = field(default_factory=dict)
+    """The `timestamp-ms` of each version that the updates have, new or not."""
     added_version_ids: set[int] = field(default_factory=set)
 
     def finish(self) -> ViewMetadata:
@@ -100,8 +102,8 @@ class ViewDraft:
     def _next_log(self, current: ViewVersion, kept: frozenset[int]) -> tuple[VersionLogEntry, ...]:
         log = self.version_log
         if self.base is None or current.version_id != self.base.current_version_id:
-            added = current.version_id in self.added_version_ids
-            time_ms = current.timestamp_ms if added else self.now_ms
+            # Also where the view had this version before: sent again, the request is known by its time.
+            time_ms = self.sent_times_ms.get(current.version_id, self.now_ms)
             log = [*log, VersionLogEntry(timestamp_ms=time_ms, version_id=current.version_id)]
         if len(kept) == len(self.versions):
             return tuple(log)
@@ -224,6 +226,8 @@ def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
         draft.added_version_ids.add(equal.version_id)
         draft.has_changes = True
     draft.last_added_version_id = equal.version_id
+    if not is_too_far_ahead(version.timestamp_ms, draft.now_ms):
+        draft.sent_times_ms[equal.version_id] = version.timestamp_ms
 
 
 def _check_time(draft: ViewDraft, version: ViewVersion) -> None:

@@ -164,6 +164,27 @@ def test_replace_that_is_sent_again_takes_no_later_one_back(
     assert api.get(f"/v1/namespaces/{ns}/views/v").json() == landed.json()
 
 
+def test_return_to_an_earlier_query_that_is_sent_again_takes_no_later_one_back(
+    api: httpx.Client, ns: str
+) -> None:
+    """The view keeps the earlier version with its time: that of the return is only in the log."""
+    make_view(api, ns, "v")
+    bodies = [replacement(sql, new_schema=False) for sql in ("SELECT a", "SELECT 1", "SELECT b")]
+    for later_by, body in enumerate(bodies, 1):
+        updates = body["updates"]
+        assert isinstance(updates, list)
+        updates[0]["view-version"]["timestamp-ms"] += later_by
+        api.post(f"/v1/namespaces/{ns}/views/v", json=body).raise_for_status()
+    landed = api.get(f"/v1/namespaces/{ns}/views/v").json()
+
+    again = api.post(f"/v1/namespaces/{ns}/views/v", json=bodies[1])
+
+    status, kind, message = error_of(again)
+    assert (status, kind) == (500, "CommitStateUnknownException")
+    assert "has landed before: version 1 of the view" in message
+    assert api.get(f"/v1/namespaces/{ns}/views/v").json() == landed
+
+
 def test_replace_that_is_sent_again_needs_no_version_log(api: httpx.Client, ns: str) -> None:
     made = make_view(api, ns, "v")
     path = Path(urlsplit(made["metadata-location"]).path).with_name("without-a-log.metadata.json")

@@ -88,12 +88,15 @@ def test_version_id_that_is_taken_or_too_low_becomes_the_next_one(sent: int, giv
 
 def test_equal_version_is_found_whatever_its_id_and_time() -> None:
     base = view(view_version_json(1), view_version_json(2, sql="select 2"))
+    sent = view_version_json(9)
 
-    after = committed(base, add(view_version_json(9)), SET_LAST)
+    after = committed(base, add(sent), SET_LAST)
+    ahead = committed(base, add(sent | {"timestamp-ms": 2 * LATER_MS}), SET_LAST)
 
-    assert after.current_version_id == 1
-    assert len(after.versions) == 2
-    assert [(item.version_id, item.timestamp_ms) for item in after.version_log][-1] == (1, LATER_MS)
+    assert (after.current_version_id, len(after.versions)) == (1, 2)
+    # By the time that was sent the request is known if it comes again.
+    times = [(each.version_log[-1].version_id, each.version_log[-1].timestamp_ms) for each in (after, ahead)]
+    assert times == [(1, sent["timestamp-ms"]), (1, LATER_MS)]
 
 
 def test_equal_version_that_is_current_changes_nothing() -> None:
