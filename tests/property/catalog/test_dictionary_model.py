@@ -23,8 +23,10 @@ SCHEMA = {
     "fields": [{"id": 1, "name": "id", "required": True, "type": "long"}],
 }
 # Few names, so that calls meet each other; odd ones, so that each survives the road through the path.
-NAMESPACES = st.sampled_from([("a",), ("a", "b"), ("a", "sl/ash"), ("dot.ted",), ("pl+us", "per%cent", "🧊")])
-NAMES = st.sampled_from(["t", "ta.ble/ä", "100% 🧊+"])
+NAMESPACES = st.sampled_from(
+    [("a",), ("a", "b"), ("a", "sl/ash"), ("dot.ted",), ("dot", "ted"), ("pl+us", "per%cent", "🧊"), ("A",)]
+)
+NAMES = st.sampled_from(["t", "T", "ta.ble/ä", "ta.ble/a\u0308", "100% 🧊+"])
 PROPERTIES = st.dictionaries(
     st.sampled_from(["x", "y", "ключ"]), st.sampled_from(["1", "2", "värde", ""]), max_size=3
 )
