@@ -75,12 +75,22 @@ def _open_standard_streams() -> None:
             setattr(sys, name, os.fdopen(nowhere, "r" if number == 0 else "w", encoding="utf-8"))
 
 
+def _print_to_nowhere() -> None:
+    """Give up what is still to be printed: it would be tried again at the end of the process."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 def run() -> None:
     """Run the command line, and exit with its status."""
     _open_standard_streams()
     try:
         _check_text(sys.argv[1:])
-        command_line(sys.argv[1:])(prog_name="icetower")
+        try:
+            command_line(sys.argv[1:])(prog_name="icetower")
+        finally:
+            sys.stdout.flush()  # a failure at the end of the process would be Python's to print
     except InvalidSetting as error:
         print_failure(str(error))
         sys.exit(WRONG_USAGE)
@@ -101,7 +111,11 @@ def run() -> None:
         sys.exit(STOPPED)  # before the command began, or after it
     except OSError as error:
         # Files have names. What is printed goes to none, as where a log of the command's output is on a full disk.
-        is_output = error.errno == errno.ENOSPC and error.filename is None
+        is_output = error.errno in (errno.ENOSPC, errno.EPIPE) and error.filename is None
+        if is_output:
+            _print_to_nowhere()
+        if is_output and error.errno == errno.EPIPE:
+            sys.exit(REFUSED)  # its reader, such as `head`, has seen enough
         lost = (
             f"Standard output cannot be written: {error.strerror}. What the command had done by then is done"
         )

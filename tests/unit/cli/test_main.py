@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -103,10 +104,12 @@ def test_a_command_runs_with_its_standard_streams_closed(folder: Path, closed: s
     assert "Nothing was prepared" not in done.stderr
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("arguments", ["migrate", "config show", "config show --json"])
 def test_an_answer_that_finds_no_room_is_not_taken_for_work_that_was_not_done(
-    folder: Path, arguments: str
+    folder: Path, arguments: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     command = f"{sys.executable} -m app.cli {arguments} >/dev/full"
 
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
@@ -117,6 +120,27 @@ def test_an_answer_that_finds_no_room_is_not_taken_for_work_that_was_not_done(
         in " ".join(done.stderr.split())
     )
     assert (folder / ".icetower" / "icetower.db").exists() is (arguments == "migrate")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.usefixtures("folder")
+def test_an_answer_that_has_lost_its_reader_ends_without_a_word(
+    unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    read, write = os.pipe()
+    os.close(read)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", "config", "show"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write)
+
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 @pytest.mark.parametrize(
