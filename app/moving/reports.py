@@ -100,7 +100,7 @@ class MoveReport:
             self._read(path, self._head)
 
     def begin(self) -> None:
-        """Write of what it is the report, unless an earlier run did; before anything is moved.
+        """Write what it is a report of, unless an earlier run did; before anything is moved.
 
         Raises:
             SourceFailed: it cannot be written.

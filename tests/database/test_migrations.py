@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -281,22 +281,27 @@ def test_server_that_a_migration_came_before_changes_nothing(database: Database,
     stores.warehouses.create("after", "file:///after", created_ms=1)
 
 
-@pytest.mark.postgres
-def test_migration_waits_for_changes_that_have_begun(postgres_server: PostgresServer) -> None:
+WAITING = text("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'alembic_version'::regclass")
+
+
+@contextmanager
+def two_builds(postgres_server: PostgresServer) -> Iterator[tuple[Database, Database]]:
+    """Open one database twice: for a build that migrates it, and for a server that is at work."""
     url = postgres_server.url(postgres_server.create_database())
-    waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'alembic_version'::regclass")
-    with (
-        ThreadPoolExecutor(1) as thread,
-        closing(Database.open(url)) as newer,
-        closing(Database.open(url)) as server,
-    ):
+    with closing(Database.open(url)) as newer, closing(Database.open(url)) as server:
         migrate(server)
         check_revision(server)
+        yield newer, server
+
+
+@pytest.mark.postgres
+def test_migration_waits_for_changes_that_have_begun(postgres_server: PostgresServer) -> None:
+    with ThreadPoolExecutor(1) as thread, two_builds(postgres_server) as (newer, server):
 
         def change(connection: Connection) -> Future[str | None]:
             migrating = thread.submit(downgrade, newer, "-1")
             wait_until(
-                lambda: migrating.done() or server.read(lambda reading: reading.scalars(waits).one()) == 1
+                lambda: migrating.done() or server.read(lambda reading: reading.scalars(WAITING).one()) == 1
             )
             assert not migrating.done()
             connection.execute(text("UPDATE warehouses SET created_ms = 7"))
@@ -309,22 +314,14 @@ def test_migration_waits_for_changes_that_have_begun(postgres_server: PostgresSe
 def test_change_that_begins_while_a_migration_runs_waits_and_is_refused(
     postgres_server: PostgresServer,
 ) -> None:
-    url = postgres_server.url(postgres_server.create_database())
-    waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'alembic_version'::regclass")
-    with (
-        ThreadPoolExecutor(1) as thread,
-        closing(Database.open(url)) as newer,
-        closing(Database.open(url)) as server,
-    ):
-        migrate(server)
-        check_revision(server)
+    with ThreadPoolExecutor(1) as thread, two_builds(postgres_server) as (newer, server):
 
         def migrate_slowly(connection: Connection) -> Future[None]:
             connection.execute(text("LOCK TABLE alembic_version"))
             connection.execute(text("UPDATE alembic_version SET version_num = 'newer'"))
             changing: Future[None] = thread.submit(server.write, lambda _connection: None)
             wait_until(
-                lambda: changing.done() or newer.read(lambda reading: reading.scalars(waits).one()) == 1
+                lambda: changing.done() or newer.read(lambda reading: reading.scalars(WAITING).one()) == 1
             )
             assert not changing.done()
             return changing

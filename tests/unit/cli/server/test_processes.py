@@ -52,7 +52,7 @@ def test_the_database_lies_in_the_working_directory_whatever_that_is_called(
 
     assert made.status_code == 200
     assert (folder / name / ".icetower" / "icetower.db").is_file()
-    assert {entry.name for entry in folder.iterdir()} <= {name, "lake"}
+    assert {entry.name for entry in folder.iterdir()} - {"lake"} == {name}
 
 
 def test_the_network_is_warned_about(folder: Path) -> None:
