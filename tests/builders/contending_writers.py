@@ -7,6 +7,7 @@ the processor time of the writers should not decide how fast a server seems to b
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import subprocess
@@ -56,6 +57,8 @@ class Orders:
     """How many commits each writer makes; None for as many as it can in the time."""
     store: tuple[str, str] | None = None
     """The root of an object store, and the folder in which its files are."""
+    shares_connections: bool = False
+    """Whether each request takes the connection that was free last, as the threads of one client do."""
 
 
 @dataclass
@@ -97,15 +100,42 @@ class Known:
         return found
 
 
-class Writer:
-    """One writer: one connection, one snapshot after the other."""
+class Connections:
+    """Connections of one client, to one server after the other."""
 
-    def __init__(self, orders: Orders, number: int, found: Found, known: Known, lock: threading.Lock) -> None:
+    def __init__(self, urls: list[str]) -> None:
+        self._urls = itertools.cycle(urls)
+        self._free: list[PlainConnection] = []
+        """The one that was used last comes last."""
+        self._lock = threading.Lock()
+
+    def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        """Send a request on a connection that is free; return the status and the body of its answer."""
+        with self._lock:
+            # Java's and Python's clients ask for gzip.
+            taken = self._free.pop() if self._free else PlainConnection(next(self._urls), accepts_gzip=True)
+        answer = taken.request(method, path, body)
+        with self._lock:
+            self._free.append(taken)
+        return answer
+
+
+class Writer:
+    """One writer: one snapshot after the other."""
+
+    def __init__(
+        self,
+        orders: Orders,
+        number: int,
+        found: Found,
+        known: Known,
+        lock: threading.Lock,
+        connections: Connections,
+    ) -> None:
         self._orders, self._found, self._known, self._lock = orders, found, known, lock
         self._chance = random.Random(number)
         self._pause = threading.Event()
-        # Java's and Python's clients ask for gzip.
-        self._http = PlainConnection(orders.urls[number % len(orders.urls)], accepts_gzip=True)
+        self._http = connections
 
     def run(self, begun_s: float) -> None:
         """Commit until the time is over."""
@@ -294,7 +324,19 @@ def main() -> None:
     orders = Orders(**json.load(sys.stdin))
     sys.setswitchinterval(SWITCH_S)
     found, known, lock = Found(), Known(), threading.Lock()
-    writers = [Writer(orders, number, found, known, lock) for number in range(orders.writers)]
+    together = Connections(orders.urls)
+    writers = [
+        Writer(
+            orders,
+            number,
+            found,
+            known,
+            lock,
+            # One writer alone needs one connection.
+            together if orders.shares_connections else Connections([orders.urls[number % len(orders.urls)]]),
+        )
+        for number in range(orders.writers)
+    ]
     begun_s, used_s = time.monotonic(), time.process_time()
     threads = [threading.Thread(target=writer.run, args=(begun_s,)) for writer in writers]
     for thread in threads:

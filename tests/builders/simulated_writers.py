@@ -34,13 +34,17 @@ class Load:
     vanishing: float = 0
     """The share of refused writers that never come back."""
     has_connections: bool = True
-    """Whether each writer keeps a connection of its own; behind a proxy nobody knows whose load it is."""
+    """Whether a server knows connections of writers; behind a proxy nobody knows whose load it is."""
+    shares_connections: bool = False
+    """Whether each request takes the connection that was free last, as the threads of one client do."""
+    plan_ms: float = 0
+    """How long before its load a writer loads the table for the first time, as engines do when they plan."""
     lag_ms: float = 0
     """How late a server sees what another one did to the queue."""
     ask_ms: float = 0
     """How long a server waits for the database when it asks for the table, times 0.7 to 1.5."""
     servers: int = 1
-    """Writers are spread over so many servers, which let them go in turn."""
+    """Connections are spread over so many servers, which let their writers go in turn."""
 
 
 @dataclass
@@ -50,6 +54,9 @@ class _Attempt:
     number: int
     begun_ms: float
     base: int = 0
+    connection: int = -1
+    """Of its request that is on its way, or was last."""
+    is_planned: bool = False
 
     @property
     def key(self) -> str:
@@ -57,7 +64,7 @@ class _Attempt:
 
     @property
     def client(self) -> Client:
-        return "writer", self.writer
+        return "writers", self.connection
 
 
 @dataclass
@@ -102,7 +109,9 @@ class Simulation:
         self._retries = RetryRules()
         self._now, self._head, self._busy_until = 1_000_000.0, 0, 0.0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._numbers = itertools.count()
+        self._numbers, self._connections = itertools.count(), itertools.count()
+        self._free: list[int] = []
+        """Connections that no request is on; the one that was used last comes last."""
         self._at_gate: dict[str, _Attempt] = {}
         self._held: dict[str, _Attempt] = {}
         self._looks_at: float | None = None
@@ -128,10 +137,20 @@ class Simulation:
         return lambda: self._load_table(_Attempt(writer, number, 0, self._now))
 
     def _server(self, attempt: _Attempt) -> _Server | None:
-        """Return the server of a writer; None if no load is held."""
-        return self._servers[attempt.writer % len(self._servers)] if self._servers else None
+        """Return the server that a connection leads to; None if no load is held."""
+        return self._servers[attempt.connection % len(self._servers)] if self._servers else None
+
+    def _connect(self, attempt: _Attempt) -> None:
+        if self._load.shares_connections:
+            attempt.connection = self._free.pop() if self._free else next(self._connections)
+        else:
+            attempt.connection = attempt.writer
+
+    def _disconnect(self, attempt: _Attempt) -> None:
+        self._free.append(attempt.connection)
 
     def _load_table(self, attempt: _Attempt) -> None:
+        self._connect(attempt)
         server = self._server(attempt)
         if server is not None and server.beginnings.must_wait(
             attempt.client, self._now, may_begin=server.beginnings.may_begin(self._now)
@@ -163,9 +182,13 @@ class Simulation:
 
         def asked() -> None:
             taken_ms = ask(now_ms=round(self._now))
+            assert self.queue is not None
+            sharing = self.queue.sharing_at(round(self._now))
 
             def answered() -> None:
                 server.is_asking = False
+                for address, rest_ms in sharing.items():
+                    beginnings.note_sharing(address, self._now + rest_ms)
                 beginnings.note_lease(self._now, taken_ms, lengthens=lengthens)
                 self._let_go(server)
 
@@ -191,8 +214,17 @@ class Simulation:
 
     def _prepare(self, attempt: _Attempt) -> None:
         attempt.base = self._head
+        self._disconnect(attempt)
+        if self._load.plan_ms and not attempt.is_planned:
+            attempt.is_planned = True
+            self._later(self._varied(self._load.plan_ms), lambda: self._load_table(attempt))
+            return
         slowness = self._load.slowness if attempt.writer < self._load.slow else 1
-        self._later(self._varied(self._load.prepare_ms * slowness), lambda: self._post(attempt))
+        self._later(self._varied(self._load.prepare_ms * slowness), lambda: self._commit(attempt))
+
+    def _commit(self, attempt: _Attempt) -> None:
+        self._connect(attempt)
+        self._post(attempt)
 
     def _post(self, attempt: _Attempt) -> None:
         server = self._server(attempt)
@@ -227,23 +259,24 @@ class Simulation:
         self._look()
 
     def _is_refused_at_once(self, attempt: _Attempt) -> bool:
-        losses, known, server = 0, Before(), self._server(attempt)
+        known, server = Before(), self._server(attempt)
         if server is not None:
             self._end(attempt, has_lost=True)
-            losses = server.beginnings.writers[attempt.client].losses
-            known = Before(max(0, losses - 1), server.beginnings.window_ms)
-            if losses > 1:
-                server.beginnings.lease_until_ms = 0.0
-        return (
-            self.queue is None
-            or losses == 1
-            or not self.queue.lose(attempt.key, self._retries, self._head + 1, round(self._now), known)
+            beginnings, now = server.beginnings, self._now
+            if beginnings.shares(attempt.client, now):
+                known = Before(sharing=attempt.client[0])
+            else:
+                waits_with_load = beginnings.waits_with_load(attempt.client, now)
+                known = Before(beginnings.window_ms, waits_with_load=waits_with_load)
+            beginnings.lease_until_ms = 0.0
+        return self.queue is None or not self.queue.lose(
+            attempt.key, self._retries, self._head + 1, round(self._now), known
         )
 
     def _end(self, attempt: _Attempt, *, has_lost: bool) -> None:
         server = self._server(attempt)
         if server is not None:
-            server.beginnings.note_end(attempt.client, self._now, is_writer=True, has_lost=has_lost)
+            server.beginnings.note_end(attempt.client, self._now, writer=attempt.key, has_lost=has_lost)
             self._let_load(server)
 
     def _look(self) -> None:
@@ -258,6 +291,7 @@ class Simulation:
             self._later(self._looks_at - self._now, self._look)
 
     def _refused(self, attempt: _Attempt) -> None:
+        self._disconnect(attempt)
         self.course.attempts += 1
         if attempt.number >= self._retries.count:
             self.course.gave_up += 1
@@ -272,6 +306,7 @@ class Simulation:
 
     def _landed(self, attempt: _Attempt) -> None:
         self._end(attempt, has_lost=False)
+        self._disconnect(attempt)
         self.course.attempts += 1
         self.course.landed_at_ms.append(self._now)
         is_slow = attempt.writer < self._load.slow

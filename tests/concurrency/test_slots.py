@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 
 from tests.builders.contending_writers import Orders, run_writers
 from tests.concurrency.writers import load, make_tables
@@ -10,11 +11,22 @@ from tests.concurrency.writers import load, make_tables
 WRITERS = 24
 
 
+def herd(servers: list[str], *, latency_s: float = 0.0, shares_connections: bool = False) -> Orders:
+    return Orders(
+        servers,
+        "/v1/namespaces/ns/tables/t",
+        WRITERS,
+        seconds=60,
+        latency_s=latency_s,
+        rounds=2,
+        shares_connections=shares_connections,
+    )
+
+
 def test_no_writer_of_a_herd_gives_up(servers: list[str]) -> None:
     make_tables(servers[0], "t")
-    orders = Orders(servers, "/v1/namespaces/ns/tables/t", WRITERS, seconds=60, latency_s=0.0, rounds=2)
 
-    found = run_writers(orders)
+    found = run_writers(herd(servers))
     seen = [httpx.get(f"{server}/v1/namespaces/ns/tables/t/tower").json() for server in servers]
 
     assert (found.gave_up, found.landed) == (0, 2 * WRITERS)
@@ -32,3 +44,13 @@ def test_no_writer_of_a_herd_gives_up(servers: list[str]) -> None:
         item for item in metadata["snapshots"] if item["snapshot-id"] == metadata["current-snapshot-id"]
     )
     assert head["summary"]["total-data-files"] == str(2 * WRITERS)
+
+
+@pytest.mark.parametrize("latency_s", [0.0, 0.01], ids=["near", "far"])
+def test_no_thread_of_one_client_gives_up(servers: list[str], latency_s: float) -> None:
+    # Its next attempt comes on another connection, and often to the other server.
+    make_tables(servers[0], "t")
+
+    found = run_writers(herd(servers, latency_s=latency_s, shares_connections=True))
+
+    assert (found.gave_up, found.landed) == (0, 2 * WRITERS)

@@ -39,7 +39,7 @@ class Writer:
 
     seen_ms: float
     losses: int = 0
-    """Races lost since it landed last."""
+    """Races that its last snapshot has lost; 0 if that landed."""
     unused: int = 0
     """Loads without a commit after them."""
     loads: int = 0
@@ -59,6 +59,9 @@ class Beginnings:
     A writer loads the table, builds its snapshot and commits. Where writers collide, a load waits while another writer
     is between its load and the end of its commit: so no writer builds what must lose. Only clients that have committed
     to this table before are writers; loads of all others never wait.
+
+    That needs a connection for each writer. Threads that share the connections of one client, and clients that connect
+    anew each time, are seen by a writer that comes back on another connection: then no load from its address waits.
     """
 
     writers: dict[Client, Writer] = field(default_factory=dict)
@@ -66,6 +69,10 @@ class Beginnings:
     """Who waits with a load, and since when; in the order in which they go."""
     at_work: dict[Client, float | None] = field(default_factory=dict)
     """Who is on its way, and since when; None once its commit has come."""
+    losers: dict[str, Client] = field(default_factory=dict)
+    """Where writers have lost a race, by the ids of their snapshots, which they keep from one attempt to the next."""
+    sharing: dict[str, float] = field(default_factory=dict)
+    """Addresses whose writers have no connections of their own, and until when that is believed."""
     contended_until_ms: float = 0.0
     window_ms: float = FIRST_WINDOW_MS
     """How long most writers take from their load to their commit, as learnt."""
@@ -96,6 +103,7 @@ class Beginnings:
             or now_ms >= self.contended_until_ms
             or now_ms - writer.seen_ms > REMEMBERED_MS
             or writer.unused >= MOST_UNUSED
+            or self.shares(client, now_ms)
         ):
             return False
         writer.loads += 1
@@ -110,6 +118,15 @@ class Beginnings:
         self.waiting = {**first, **self.waiting, **last}
         return True
 
+    def shares(self, client: Client, now_ms: float) -> bool:
+        """Return whether a load on a connection may be that of any writer at its address."""
+        return now_ms < self.sharing.get(client[0], 0.0)
+
+    def waits_with_load(self, client: Client, now_ms: float) -> bool:
+        """Return whether a client that has just lost a race waits with its load, not with its 409."""
+        writer = self.writers.get(client)
+        return writer is not None and writer.losses == 1 and not self.shares(client, now_ms)
+
     def leave(self, client: Client) -> None:
         """Note that a load waits no more: its client has gone."""
         self.waiting.pop(client, None)
@@ -120,7 +137,11 @@ class Beginnings:
         Those are the next one's, if no writer is on its way, and those that have waited too long.
         """
         self.forget_late(now_ms)
-        going = [client for client, since_ms in self.waiting.items() if now_ms - since_ms >= longest_hold_ms]
+        going = [
+            client
+            for client, since_ms in self.waiting.items()
+            if now_ms - since_ms >= longest_hold_ms or self.shares(client, now_ms)
+        ]
         for client in going:
             del self.waiting[client]
         if may_begin and self.waiting and not self.at_work:
@@ -150,7 +171,7 @@ class Beginnings:
 
     def note_commit(self, client: Client, now_ms: float) -> None:
         """Note that a commit has come."""
-        if now_ms >= self.contended_until_ms:
+        if now_ms >= self.contended_until_ms or self.shares(client, now_ms):
             return
         self.at_work[client] = None
         writer = self.writers.get(client)
@@ -186,11 +207,40 @@ class Beginnings:
             self.turn_until_ms = now_ms + min(LONGEST_TURN_MS, turn_ms)
         self.lease_until_ms = now_ms + taken_ms
 
-    def note_end(self, client: Client, now_ms: float, *, is_writer: bool, has_lost: bool) -> None:
-        """Note that a commit has ended; its client counts as a writer if it adds a snapshot."""
+    def note_end(self, client: Client, now_ms: float, *, writer: str | None, has_lost: bool) -> None:
+        """Note that a commit has ended.
+
+        Args:
+            client: whose.
+            now_ms: the time.
+            writer: the id of the snapshot that it adds; its client counts as a writer then.
+            has_lost: whether others came first.
+        """
         self.at_work.pop(client, None)
-        if not is_writer:
+        if writer is None:
             return
+        if has_lost:
+            self.contended_until_ms = now_ms + CONTENDED_MS
+        lost_at = self.losers.pop(writer, None)
+        if lost_at is not None and lost_at != client and lost_at[0] == client[0]:
+            self.note_sharing(client[0], now_ms + REMEMBERED_MS)
+        if has_lost:
+            if len(self.losers) >= MOST_WRITERS:
+                del self.losers[next(iter(self.losers))]
+            self.losers[writer] = client
+        if not self.shares(client, now_ms):
+            self._note_writer(client, now_ms, has_lost=has_lost, is_retry=lost_at == client)
+
+    def note_sharing(self, address: str, until_ms: float) -> None:
+        """Note that writers at an address have no connections of their own."""
+        if address not in self.sharing and len(self.sharing) >= MOST_WRITERS:
+            del self.sharing[min(self.sharing, key=self.sharing.__getitem__)]
+        self.sharing[address] = max(until_ms, self.sharing.get(address, 0.0))
+        for known in [known for known in self.writers if known[0] == address]:
+            del self.writers[known]
+            self.at_work.pop(known, None)
+
+    def _note_writer(self, client: Client, now_ms: float, *, has_lost: bool, is_retry: bool) -> None:
         if client not in self.writers and len(self.writers) >= MOST_WRITERS:
             del self.writers[min(self.writers, key=lambda item: self.writers[item].seen_ms)]
         writer = self.writers.setdefault(client, Writer(now_ms))
@@ -205,9 +255,7 @@ class Beginnings:
         if writer.loads and not has_lost and not writer.losses:
             writer.usual_loads = writer.loads
         writer.seen_ms, writer.unused, writer.loads = now_ms, 0, 0
-        writer.losses = writer.losses + 1 if has_lost else 0
-        if has_lost:
-            self.contended_until_ms = now_ms + CONTENDED_MS
+        writer.losses = (1 + writer.losses * is_retry) if has_lost else 0
 
     def _begin(self, client: Client, writer: Writer, now_ms: float) -> None:
         self.at_work[client] = writer.began_ms = writer.let_go_ms = now_ms

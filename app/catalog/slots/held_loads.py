@@ -56,39 +56,35 @@ class HeldLoads:
         if here is not None:
             here.beginnings.note_commit(client, _now_ms())
 
-    def note_end(self, table: TableKey, client: Client, *, is_writer: bool, has_lost: bool) -> None:
+    def note_end(self, table: TableKey, client: Client, *, writer: str | None, has_lost: bool) -> None:
         """Note that a commit has ended.
 
         Args:
             table: which.
             client: whose.
-            is_writer: whether the commit adds a snapshot, so that the client counts as a writer.
+            writer: the id of the snapshot that the commit adds; its client counts as a writer then.
             has_lost: whether others came first.
         """
         here = self._tables.pop(table, None)
         if here is None:
-            if not is_writer:
+            if writer is None:
                 return
             if len(self._tables) >= MOST_TABLES:
                 self._forget_one()
             here = _Table(self._queues, self._holder, self._longest_hold_s)
         self._tables[table] = here  # as the one that was written to last
-        here.beginnings.note_end(client, _now_ms(), is_writer=is_writer, has_lost=has_lost)
+        here.beginnings.note_end(client, _now_ms(), writer=writer, has_lost=has_lost)
         here.wake()
 
     def known_of(self, table: TableKey, client: Client) -> Before:
         """Return what is known of a client that has just lost a race, but for that loss."""
         here = self._tables.get(table)
-        writer = None if here is None else here.beginnings.writers.get(client)
-        if here is None or writer is None or not self._longest_hold_s:
+        if here is None or not self._longest_hold_s:
             return Before()
-        return Before(max(0, writer.losses - 1), here.beginnings.window_ms)
-
-    def waits_with_load(self, table: TableKey, client: Client) -> bool:
-        """Return whether a client that has lost a race waits with its load, not with its 409."""
-        here = self._tables.get(table)
-        writer = None if here is None else here.beginnings.writers.get(client)
-        return writer is not None and writer.losses == 1 and self._longest_hold_s > 0
+        beginnings, now_ms = here.beginnings, _now_ms()
+        if beginnings.shares(client, now_ms):
+            return Before(sharing=client[0])
+        return Before(beginnings.window_ms, waits_with_load=beginnings.waits_with_load(client, now_ms))
 
     def knows_pointer(self, table: TableKey) -> bool:
         """Return whether `note_pointer` was called for a table that is contended."""
@@ -203,17 +199,20 @@ class _Table:
                 lengthens=lengthens,
                 has_lost=beginnings.has_lost,
             )
-            taken_ms = await to_thread.run_sync(ask)
+            taken_ms, sharing = await to_thread.run_sync(ask)
         except IcetowerError as error:
             # Without the queue each server goes by what it knows itself.
             log.warning("no lease for table %s for now: %s", self.pointer_id, error)
-            taken_ms = length_ms
+            taken_ms, sharing = length_ms, {}
+        for address, rest_ms in sharing.items():
+            beginnings.note_sharing(address, _now_ms() + rest_ms)
         beginnings.note_lease(_now_ms(), taken_ms, lengthens=lengthens)
         return taken_ms / 1000 if self._may_begin else GATE_LOOK_S
 
     def _ask_for_lease(
         self, pointer_id: int, length_ms: int, shortest_ms: float, *, lengthens: bool, has_lost: bool
-    ) -> int:
+    ) -> tuple[int, dict[str, int]]:
+        """Return for how many ms it has the table, and which addresses share connections."""
         for _ in range(ATTEMPTS):
             seen = self._queues.load(pointer_id)
             queue = read_queue(seen)
@@ -221,8 +220,8 @@ class _Table:
                 self._holder, seen.now_ms, length_ms, shortest_ms, lengthens=lengthens, has_lost=has_lost
             )
             if put_queue(self._queues, pointer_id, seen, queue):
-                return taken_ms
-        return 0
+                return taken_ms, queue.sharing_at(seen.now_ms)
+        return 0, {}
 
     def _end(self, clients: list[Client]) -> None:
         for client in clients:

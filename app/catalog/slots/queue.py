@@ -14,7 +14,9 @@ PROTECTED_LOSSES: Final = 2
 CLOSER, WIDER = 0.95, 1.08
 """How the spacing of slots that are not protected shrinks when a writer lands, and grows when one loses again."""
 SAFETY: Final = 1.2
-"""A protected slot is so many windows long."""
+"""A slot is so many times as long as its writer took the last time, if that is longer than a window."""
+SLOW: Final = 0.65
+"""Where a window is longer than this share of a first back-off, all slots are their writers' own."""
 MARGIN_MS, LONGEST_MARGIN_MS = 20, 250
 """How long a server may take to land a commit that has come."""
 MARGIN: Final = 1.5
@@ -32,6 +34,7 @@ SHORTEST_WINDOW_MS: Final = 3.0
 LONGEST_WINDOW_MS: Final = 15_000.0
 OFTEN: Final = 2
 """A writer that has lost so often is counted when it lands."""
+MOST_FIRST_LOSSES, MOST_SHARING = 128, 64
 HANDOVER_MS: Final = 50
 """How long a server leaves a lease that another one waits for before it takes it again."""
 KEPT_MS: Final = 60_000
@@ -60,10 +63,12 @@ class RetryRules:
 class Before:
     """What is known of a writer that comes into a queue."""
 
-    losses: int = 0
-    """How often it has lost without its answer being held back."""
     took_ms: float = 0.0
     """How long writers like it take from their load to their commit; 0 if that is not known."""
+    waits_with_load: bool = False
+    """Whether its next load can wait, so that it needs no slot."""
+    sharing: str = ""
+    """Its address, if writers there share connections; see `Beginnings`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +95,6 @@ class Slot:
         return self.opens_ms is not None
 
     @property
-    def is_protected(self) -> bool:
-        return self.losses >= self.retries.protected_losses
-
-    @property
     def landing_ms(self) -> int:
         """How long a commit to this table may take to land."""
         return max(MARGIN_MS, min(LONGEST_MARGIN_MS, round(MARGIN * self.took_ms)))
@@ -113,16 +114,15 @@ class Slot:
         return self.is_released and self.closes_ms <= now_ms
 
     def holds_loads_at(self, now_ms: int) -> bool:
-        """Return whether no other writer may load the table: this one's commit may be landing."""
-        return (
-            self.is_protected
-            and self.is_released
-            and self.shut_ms <= now_ms < self.closes_ms + self.landing_ms
-        )
+        """Return whether no other writer may load the table: this one's commit may be landing.
+
+        As `is_closed_at`, for slots that are protected.
+        """
+        return self.is_released and self.shut_ms <= now_ms < self.closes_ms + self.landing_ms
 
     def is_closed_at(self, now_ms: int) -> bool:
         """Return whether no other writer may begin to land now."""
-        return self.is_protected and self.opens_ms is not None and self.shut_ms <= now_ms < self.closes_ms
+        return self.opens_ms is not None and self.shut_ms <= now_ms < self.closes_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,10 @@ class LandingQueue:
     """What has happened since writers came; None if there are none, or one alone."""
     lease: LoadLease | None = None
     """Of the server whose writers may load the table now; see `held_loads`."""
+    first_losses: dict[str, int] = field(default_factory=dict)
+    """When writers without a slot have lost a race: their next attempt may come to another server."""
+    sharing: dict[str, int] = field(default_factory=dict)
+    """Addresses whose writers share connections, and until when that is believed: what one server sees, all know."""
     counts: SlotCounts = field(default_factory=SlotCounts, compare=False)
     """What has happened since the queue was read; not stored with it."""
 
@@ -171,18 +175,18 @@ class LandingQueue:
     def is_reserved_at(self, now_ms: int) -> bool:
         """Return whether commits have to ask before they land."""
         return any(
-            slot.is_protected and not slot.is_over_at(now_ms) for slot in self.slots.values()
+            self._is_protected(slot) and not slot.is_over_at(now_ms) for slot in self.slots.values()
         ) or self._is_unfair(now_ms)
 
     def closed_until_ms(self, writer: str, now_ms: int) -> int | None:
         """Return until when others' slots keep a commit from landing; None if it may land now."""
         own = self.slots.get(writer)
-        if own is not None and own.is_released and own.is_protected:
+        if own is not None and own.is_released and self._is_protected(own):
             return None
         ends = [
             slot.closes_ms
             for slot in self.slots.values()
-            if slot.writer != writer and slot.is_closed_at(now_ms)
+            if slot.writer != writer and self._is_protected(slot) and slot.is_closed_at(now_ms)
         ]
         if own is None and self._is_unfair(now_ms):
             ends.append(now_ms + round(self.window_ms))
@@ -211,10 +215,12 @@ class LandingQueue:
         shuts = [
             slot.shut_ms
             for slot in self.slots.values()
-            if slot.is_protected and slot.is_released and slot.shut_ms > now_ms
+            if self._is_protected(slot) and slot.is_released and slot.shut_ms > now_ms
         ]
         until_ms = min([now_ms + length_ms, *shuts])
-        is_held = any(slot.holds_loads_at(now_ms) for slot in self.slots.values())
+        is_held = any(
+            self._is_protected(slot) and slot.holds_loads_at(now_ms) for slot in self.slots.values()
+        )
         if is_held or until_ms - now_ms < shortest_ms or self.closed_until_ms("", now_ms) is not None:
             return 0
         lease = self.lease
@@ -238,6 +244,16 @@ class LandingQueue:
         self.lease = LoadLease(holder, until_ms)
         return until_ms - now_ms
 
+    def _is_protected(self, slot: Slot) -> bool:
+        """Return whether a slot is its writer's alone.
+
+        Where writers take about as long as their first back-off, or longer, a slot that others may use is missed more
+        often than it is used.
+        """
+        return (
+            slot.losses >= slot.retries.protected_losses or self.window_ms >= SLOW * slot.retries.min_wait_ms
+        )
+
     def _is_unfair(self, now_ms: int) -> bool:
         """Return whether newcomers must wait, because a writer has waited for too long."""
         # Those who are released are on their way, and cannot come sooner than their back-off lets them.
@@ -252,6 +268,7 @@ class LandingQueue:
         """Note that a writer has landed."""
         self._learn(writer, now_ms, has_landed=True)
         slot = self.slots.pop(writer, None)
+        self.first_losses.pop(writer, None)
         if slot is None:
             return
         self._count_end(slot, now_ms, used=1)
@@ -278,21 +295,43 @@ class LandingQueue:
         """
         self._learn(writer, now_ms, has_landed=False)
         self._count(sequence, now_ms)
+        if before.sharing:
+            self._note_sharing(before.sharing, now_ms)
+        first_ms = self.first_losses.pop(writer, None)
         slot = self.slots.pop(writer, None)
+        if before.waits_with_load and slot is None and first_ms is None:
+            self._note_first_loss(writer, now_ms)
+            return True
         if slot is not None:
             self._count_end(slot, now_ms, lost=1)
-        losses = 1 + (slot.losses if slot else before.losses)
+        losses = 1 + (slot.losses if slot else first_ms is not None)
         if losses > retries.count:
             self.counts.gave_up += 1
             return False
-        first_ms, took_ms = (slot.first_ms, slot.took_ms) if slot else (now_ms, before.took_ms)
+        first_ms, took_ms = (slot.first_ms, slot.took_ms) if slot else (first_ms or now_ms, before.took_ms)
         self.slots[writer] = Slot(writer, losses, retries, first_ms, now_ms, took_ms=took_ms)
         return True
+
+    def _note_first_loss(self, writer: str, now_ms: int) -> None:
+        known = {known: at_ms for known, at_ms in self.first_losses.items() if at_ms > now_ms - KEPT_MS}
+        if len(known) >= MOST_FIRST_LOSSES:
+            del known[next(iter(known))]
+        self.first_losses = known | {writer: now_ms}
+
+    def sharing_at(self, now_ms: int) -> dict[str, int]:
+        """Return the addresses whose writers share connections, and for how many ms still."""
+        return {address: until_ms - now_ms for address, until_ms in self.sharing.items() if until_ms > now_ms}
+
+    def _note_sharing(self, address: str, now_ms: int) -> None:
+        known = {known: until_ms for known, until_ms in self.sharing.items() if until_ms > now_ms}
+        if address in known or len(known) < MOST_SHARING:
+            self.sharing = known | {address: now_ms + KEPT_MS}
 
     def leave(self, writers: Collection[str]) -> None:
         """Forget writers whose clients have gone."""
         for writer in writers:
             slot = self.slots.pop(writer, None)
+            self.first_losses.pop(writer, None)
             if slot is not None:
                 self.counts.slots_passed += slot.is_released and not slot.has_passed
 
@@ -365,13 +404,13 @@ class LandingQueue:
 
     def _distance_ms(self, first: Slot, second: Slot) -> float:
         """Return how long after the first slot the second one opens."""
-        if first.is_protected:
+        if self._is_protected(first):
             return self._length_ms(first)
-        return SAFETY * self.window_ms if second.is_protected else self.spacing_ms
+        return self.window_ms if self._is_protected(second) else self.spacing_ms
 
     def _length_ms(self, slot: Slot) -> float:
         window = min(LONGEST_WINDOW_MS, max(self.window_ms, SAFETY * slot.took_ms))
-        return JITTER * slot.back_off_ms + SAFETY * window
+        return JITTER * slot.back_off_ms + window
 
     def _count(self, sequence: int, now_ms: int) -> None:
         """Learn how fast commits land."""
@@ -400,7 +439,7 @@ class LandingQueue:
         self.slots[writer] = replace(slot, took_ms=took_ms)
         window_ms = self.window_ms * (LONGER if took_ms > self.window_ms else SHORTER)
         self.window_ms = min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, window_ms))
-        if not slot.is_protected:
+        if not self._is_protected(slot):
             self.spacing_ms *= CLOSER if has_landed else WIDER
             self.spacing_ms = min(self.window_ms, max(SHORTEST_WINDOW_MS, self.spacing_ms))
 
@@ -413,6 +452,8 @@ class LandingQueue:
             "head": self.head,
             "rush": None if self.rush is None else asdict(self.rush),
             "lease": None if self.lease is None else asdict(self.lease),
+            "first-losses": self.first_losses,
+            "sharing": self.sharing,
         }
         return learnt | {"slots": [asdict(slot) for slot in self.slots.values()]}
 
@@ -424,4 +465,5 @@ class LandingQueue:
         rush = Rush.from_json(value["rush"]) if value.get("rush") else None
         lease = LoadLease(**value["lease"]) if value.get("lease") else None
         head = value["head"][0], value["head"][1]
-        return cls({slot.writer: slot for slot in slots}, *learnt, head, rush, lease)
+        known = dict(value.get("first-losses", {})), dict(value.get("sharing", {}))
+        return cls({slot.writer: slot for slot in slots}, *learnt, head, rush, lease, *known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,22 @@ UNKNOWN = [
     )
 ]
 """Writers behind a proxy: no load is held back, and slots alone have to do."""
+SHARING = [
+    replace(load, shares_connections=True)
+    for load in (
+        FAST,
+        COMMON,
+        HEAVY,
+        replace(COMMON, plan_ms=100),
+        Load(writers=64, rounds=1, load_ms=3, prepare_ms=2, commit_ms=5),
+        *(
+            replace(load, rounds=5, servers=servers, lag_ms=10)
+            for load in (FAST, COMMON)
+            for servers in (2, 4)
+        ),
+    )
+]
+"""Writers that are threads of one client: any of them may load, and commit, on any connection."""
 
 
 def courses(load: Load, *, with_slots: bool = True) -> list[Course]:
@@ -57,6 +74,8 @@ def courses(load: Load, *, with_slots: bool = True) -> list[Course]:
         Load(writers=32, rounds=5, load_ms=10, prepare_ms=60, commit_ms=8, lag_ms=15),
         *ON_SEVERAL,
         *UNKNOWN,
+        *SHARING,
+        replace(FAST, plan_ms=10),
     ],
     ids=str,
 )
@@ -117,6 +136,16 @@ def test_writers_that_are_known_land_as_fast_as_without_slots_and_seldom_try_twi
     for course, free in zip(courses(load), courses(load, with_slots=False), strict=True):
         assert course.per_second > 0.95 * free.per_second
         assert course.attempts < 1.25 * len(course.landed_at_ms)
+
+
+@pytest.mark.parametrize("load", [COMMON, HEAVY], ids=["common", "heavy"])
+@pytest.mark.parametrize("unknown", [{"has_connections": False}, {"shares_connections": True}], ids=str)
+def test_writers_that_take_long_land_at_most_of_the_rate_without_slots_though_they_are_not_known(
+    load: Load, unknown: dict[str, Any]
+) -> None:
+    load = replace(load, rounds=10, **unknown)
+    for course, free in zip(courses(load), courses(load, with_slots=False), strict=True):
+        assert course.per_second > 0.6 * free.per_second
 
 
 @pytest.mark.parametrize("load", ON_SEVERAL, ids=str)

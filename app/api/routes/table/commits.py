@@ -93,8 +93,8 @@ class _Commit:
     def note_end(self, *, has_lost: bool) -> None:
         """Let the next writer load the table."""
         if self._sender is not None:
-            is_writer = self._commit is not None and self._commit.writer is not None
-            self._held_loads.note_end(*self._sender, is_writer=is_writer, has_lost=has_lost)
+            writer = None if self._commit is None else self._commit.writer
+            self._held_loads.note_end(*self._sender, writer=writer, has_lost=has_lost)
 
     def _note_slot(self) -> None:
         if self._sender is not None:
@@ -110,12 +110,10 @@ class _Commit:
         assert commit is not None
         if not self._slots.is_on:
             return
+        assert commit.writer is not None
         known = Before()
         if self._sender is not None:
-            if self._held_loads.waits_with_load(*self._sender):
-                return
             known = self._held_loads.known_of(*self._sender)
-        assert commit.writer is not None
         self._note_slot()
         try:
             pointer_id, retries, sequence = await self._visit.parts.crew.run(

@@ -29,7 +29,7 @@ def contended(*writers: Client) -> Beginnings:
     """Return a table to which these have committed, and for which another one has just lost a race."""
     beginnings = Beginnings()
     for writer in (*writers, ("elsewhere", 1)):
-        beginnings.note_end(writer, 0, is_writer=True, has_lost=writer[0] == "elsewhere")
+        beginnings.note_end(writer, 0, writer=str(writer), has_lost=writer[0] == "elsewhere")
     return beginnings
 
 
@@ -43,7 +43,7 @@ def released(beginnings: Beginnings, now_ms: float, *, may_begin: bool = True) -
 
 def land(beginnings: Beginnings, client: Client, now_ms: float) -> None:
     beginnings.note_commit(client, now_ms)
-    beginnings.note_end(client, now_ms, is_writer=True, has_lost=False)
+    beginnings.note_end(client, now_ms, writer=str(client), has_lost=False)
 
 
 def test_no_load_waits_while_writers_do_not_collide() -> None:
@@ -77,7 +77,7 @@ def test_writers_go_one_after_the_other_in_the_order_in_which_they_came() -> Non
 
 def test_a_writer_that_has_lost_goes_before_those_that_have_not() -> None:
     beginnings = contended(A, B, C)
-    beginnings.note_end(C, 0, is_writer=True, has_lost=True)
+    beginnings.note_end(C, 0, writer=str(C), has_lost=True)
     assert [waits(beginnings, writer) for writer in (A, B, C)] == [False, True, True]
     land(beginnings, A, 2)
 
@@ -87,7 +87,7 @@ def test_a_writer_that_has_lost_goes_before_those_that_have_not() -> None:
 def test_a_writer_that_has_a_slot_of_its_own_waits_for_nobody_and_others_wait_for_it() -> None:
     beginnings = contended(A, B)
     for _ in range(2):
-        beginnings.note_end(B, 0, is_writer=True, has_lost=True)
+        beginnings.note_end(B, 0, writer=str(B), has_lost=True)
 
     assert not waits(beginnings, B)
     assert waits(beginnings, A)
@@ -109,7 +109,7 @@ def test_a_commit_that_has_come_is_waited_for_until_it_has_ended() -> None:
     beginnings.note_commit(A, 2)
     assert released(beginnings, HOLD_MS) == []
 
-    beginnings.note_end(A, HOLD_MS, is_writer=False, has_lost=False)
+    beginnings.note_end(A, HOLD_MS, writer=None, has_lost=False)
 
     assert released(beginnings, HOLD_MS) == [B]
 
@@ -158,7 +158,7 @@ def test_a_table_is_contended_for_a_while_after_a_lost_race_and_after_each_load_
 
 def test_writers_are_forgotten_after_a_while() -> None:
     beginnings = contended(A, B)
-    beginnings.note_end(B, REMEMBERED_MS + 1, is_writer=True, has_lost=True)
+    beginnings.note_end(B, REMEMBERED_MS + 1, writer=str(B), has_lost=True)
     beginnings.note_commit(B, REMEMBERED_MS + 1)
 
     assert not waits(beginnings, A, REMEMBERED_MS + 1)
@@ -167,7 +167,7 @@ def test_writers_are_forgotten_after_a_while() -> None:
 def test_only_so_many_writers_are_remembered() -> None:
     beginnings = Beginnings()
     for port in range(MOST_WRITERS + 5):
-        beginnings.note_end(("10.0.0.1", port), port, is_writer=True, has_lost=False)
+        beginnings.note_end(("10.0.0.1", port), port, writer=str(("10.0.0.1", port)), has_lost=False)
 
     assert len(beginnings.writers) == MOST_WRITERS
     assert ("10.0.0.1", MOST_WRITERS + 4) in beginnings.writers
@@ -177,7 +177,7 @@ def test_only_so_many_writers_are_remembered() -> None:
 def test_a_commit_that_adds_no_snapshot_makes_no_writer() -> None:
     beginnings = contended(A)
     beginnings.note_commit(B, 1)
-    beginnings.note_end(B, 1, is_writer=False, has_lost=False)
+    beginnings.note_end(B, 1, writer=None, has_lost=False)
 
     assert B not in beginnings.writers
     assert beginnings.at_work == {}
@@ -223,7 +223,7 @@ def test_a_writer_that_tries_again_waits_with_its_first_load() -> None:
     waits(beginnings, A, 1)
     waits(beginnings, A, 2)
     land(beginnings, A, 3)
-    beginnings.note_end(A, 4, is_writer=True, has_lost=True)
+    beginnings.note_end(A, 4, writer=str(A), has_lost=True)
     beginnings.note_commit(B, 4)
 
     assert waits(beginnings, A, 5)
@@ -266,7 +266,7 @@ def test_one_that_lost_or_took_very_long_says_nothing_of_how_long_writers_take()
     waits(beginnings, A, 1)
     land(beginnings, A, 1 + LONGEST_WINDOW_MS + 1)
     waits(beginnings, A, 10_000)
-    beginnings.note_end(A, 10_200, is_writer=True, has_lost=True)
+    beginnings.note_end(A, 10_200, writer=str(A), has_lost=True)
 
     assert beginnings.course_ms == FIRST_WINDOW_MS
 
@@ -324,7 +324,7 @@ def test_a_lease_gets_shorter_as_soon_as_it_is_known_how_long_writers_take() -> 
 
 def test_it_says_whether_a_writer_waits_that_has_lost() -> None:
     beginnings = contended(A, B)
-    beginnings.note_end(B, 1, is_writer=True, has_lost=True)
+    beginnings.note_end(B, 1, writer=str(B), has_lost=True)
     assert not beginnings.has_lost
 
     waits(beginnings, A, may_begin=False)
@@ -340,3 +340,99 @@ def test_a_lease_that_has_ended_begins_another_turn_and_none_is_longer_than_a_bo
 
     beginnings.note_lease(10_000, beginnings.lease_ms(10_000))
     assert beginnings.turn_until_ms == 10_000 + LONGEST_TURN_MS
+
+
+def contended_by_sharers() -> Beginnings:
+    """Return a contended table on which a writer of A's address has come back on another connection than before."""
+    beginnings = contended(A, B, C)
+    beginnings.note_end(A, 0, writer="1", has_lost=True)
+    beginnings.note_end(B, 0, writer="1", has_lost=True)
+    return beginnings
+
+
+def test_no_load_waits_from_an_address_whose_writers_share_connections() -> None:
+    beginnings = contended_by_sharers()
+
+    assert not waits(beginnings, C), "another address: it is on its way now"
+    assert not waits(beginnings, A)
+    assert not waits(beginnings, B)
+    assert not beginnings.waits_with_load(A, 1)
+
+
+def test_a_writer_that_lands_on_another_connection_shows_it_as_well() -> None:
+    beginnings = contended(A, B)
+    beginnings.note_end(A, 0, writer="1", has_lost=True)
+    assert beginnings.waits_with_load(A, 0)
+
+    beginnings.note_end(B, 0, writer="1", has_lost=False)
+
+    assert beginnings.shares(A, 0)
+
+
+@pytest.mark.parametrize("client", [A, C], ids=["same connection", "another address"])
+def test_connections_are_not_shared_because_of_a_writer(client: Client) -> None:
+    beginnings = contended(A, C)
+    beginnings.note_end(A, 0, writer="1", has_lost=True)
+
+    beginnings.note_end(client, 0, writer="1", has_lost=True)
+
+    assert not beginnings.shares(client, 0)
+
+
+def test_loads_that_wait_go_on_when_their_connections_prove_to_be_shared() -> None:
+    beginnings = contended(A, B, C)
+    assert [waits(beginnings, writer) for writer in (C, A, B)] == [False, True, True]
+    assert released(beginnings, 2) == []
+
+    beginnings.note_sharing(A[0], 1_000)
+
+    assert released(beginnings, 3) == [A, B]
+
+
+def test_nobody_waits_for_a_writer_on_a_shared_connection() -> None:
+    beginnings = contended(A, B, C)
+    assert not waits(beginnings, A)
+    beginnings.note_sharing(A[0], 1_000)
+    beginnings.note_commit(B, 2)
+
+    assert beginnings.at_work == {}
+    assert not waits(beginnings, C)
+
+
+def test_connections_count_as_shared_for_a_while_only() -> None:
+    beginnings = contended_by_sharers()
+
+    assert beginnings.shares(A, REMEMBERED_MS - 1)
+    assert not beginnings.shares(A, REMEMBERED_MS)
+
+
+def test_what_was_known_for_longer_stays_known() -> None:
+    beginnings = contended_by_sharers()
+
+    beginnings.note_sharing(A[0], 10)
+
+    assert beginnings.shares(A, REMEMBERED_MS - 1)
+
+
+def test_a_new_snapshot_has_lost_no_race_before() -> None:
+    beginnings = contended(A)
+    for _ in range(3):
+        beginnings.note_end(A, 0, writer="1", has_lost=True)
+    assert not beginnings.waits_with_load(A, 0)
+
+    beginnings.note_end(A, 0, writer="2", has_lost=True)
+
+    assert beginnings.waits_with_load(A, 0)
+
+
+def test_only_so_many_losers_and_addresses_are_remembered() -> None:
+    beginnings = Beginnings()
+    for number in range(MOST_WRITERS + 1):
+        beginnings.note_end(A, number, writer=str(number), has_lost=True)
+    for number in range(MOST_WRITERS + 1):
+        beginnings.note_sharing(f"10.0.{number}.1", 1_000 + number)
+
+    assert len(beginnings.losers) == MOST_WRITERS
+    assert "0" not in beginnings.losers
+    assert len(beginnings.sharing) == MOST_WRITERS
+    assert "10.0.0.1" not in beginnings.sharing

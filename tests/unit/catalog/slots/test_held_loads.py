@@ -38,8 +38,8 @@ def contended(queues: LandingQueues, *writers: Client, traffic: Traffic | None =
     """Return the loads of a server to which these writers have committed, after a lost race."""
     loads = HeldLoads(queues, 20, traffic or Traffic(lambda: 1_000_000))
     for writer in writers:
-        loads.note_end(TABLE, writer, is_writer=True, has_lost=False)
-    loads.note_end(TABLE, ("elsewhere", 1), is_writer=True, has_lost=True)
+        loads.note_end(TABLE, writer, writer=str(writer), has_lost=False)
+    loads.note_end(TABLE, ("elsewhere", 1), writer=str(("elsewhere", 1)), has_lost=True)
     loads.note_pointer(TABLE, POINTER_ID)
     return loads
 
@@ -54,7 +54,7 @@ def run(course: Coroutine[Any, Any, None]) -> None:
 
 def land(loads: HeldLoads, client: Client) -> None:
     loads.note_commit(TABLE, client)
-    loads.note_end(TABLE, client, is_writer=True, has_lost=False)
+    loads.note_end(TABLE, client, writer=str(client), has_lost=False)
 
 
 async def waiting(loads: HeldLoads, client: Client) -> asyncio.Task[None]:
@@ -84,7 +84,7 @@ def test_a_load_waits_until_the_writer_before_it_has_landed(queues: LandingQueue
         await loads.wait(TABLE, A)
         loads.note_commit(TABLE, A)
         second = await waiting(loads, B)
-        loads.note_end(TABLE, A, is_writer=True, has_lost=False)
+        loads.note_end(TABLE, A, writer=str(A), has_lost=False)
         await second
 
     run(course())
@@ -94,7 +94,7 @@ def test_a_load_waits_until_the_writer_before_it_has_landed(queues: LandingQueue
 def test_with_slots_off_no_load_waits(queues: LandingQueues) -> None:
     async def course() -> None:
         loads = HeldLoads(queues, 0, Traffic(lambda: 1_000_000))
-        loads.note_end(TABLE, A, is_writer=True, has_lost=True)
+        loads.note_end(TABLE, A, writer=str(A), has_lost=True)
         loads.note_commit(TABLE, B)
         await loads.wait(TABLE, A)
 
@@ -110,7 +110,7 @@ def test_writers_of_two_servers_take_turns(queues: LandingQueues, monkeypatch: p
         await here.wait(TABLE, A)
         here.note_commit(TABLE, A)
         other = await waiting(there, B)
-        here.note_end(TABLE, A, is_writer=True, has_lost=False)
+        here.note_end(TABLE, A, writer=str(A), has_lost=False)
         assert not other.done()
         first = end_lease(queues)
         await other
@@ -129,7 +129,7 @@ def test_without_the_database_a_server_goes_by_what_it_knows(queues: LandingQueu
         await loads.wait(TABLE, A)
         loads.note_commit(TABLE, A)
         second = await waiting(loads, B)
-        loads.note_end(TABLE, A, is_writer=True, has_lost=False)
+        loads.note_end(TABLE, A, writer=str(A), has_lost=False)
         await second
 
     run(course())
@@ -167,8 +167,8 @@ def test_a_load_goes_on_when_the_lease_and_the_time_of_the_writer_before_it_have
     async def course() -> None:
         loads = HeldLoads(queues, 600, Traffic(lambda: 1_000_000))
         for writer in (A, B):
-            loads.note_end(TABLE, writer, is_writer=True, has_lost=False)
-        loads.note_end(TABLE, ("elsewhere", 1), is_writer=True, has_lost=True)
+            loads.note_end(TABLE, writer, writer=str(writer), has_lost=False)
+        loads.note_end(TABLE, ("elsewhere", 1), writer=str(("elsewhere", 1)), has_lost=True)
         loads.note_pointer(TABLE, POINTER_ID)
         await loads.wait(TABLE, A)
         loads.note_slot(TABLE)
@@ -185,7 +185,7 @@ def test_only_so_many_tables_are_remembered(queues: LandingQueues) -> None:
         second = await waiting(loads, B)
         for number in range(MOST_TABLES + 5):
             table = "wh", TableIdentifier(Namespace(("ns",)), f"t{number}")
-            loads.note_end(table, A, is_writer=True, has_lost=False)
+            loads.note_end(table, A, writer=str(A), has_lost=False)
         assert len(loads._tables) == MOST_TABLES
         assert TABLE in loads._tables, "somebody waits for it"
         land(loads, A)
@@ -197,7 +197,7 @@ def test_only_so_many_tables_are_remembered(queues: LandingQueues) -> None:
 def test_commits_without_snapshots_are_not_remembered(queues: LandingQueues) -> None:
     async def course() -> None:
         loads = HeldLoads(queues, 20, Traffic(lambda: 1_000_000))
-        loads.note_end(TABLE, A, is_writer=False, has_lost=False)
+        loads.note_end(TABLE, A, writer=None, has_lost=False)
         assert loads._tables == {}
 
     run(course())
@@ -208,15 +208,38 @@ def test_a_writer_waits_with_its_load_after_its_first_loss_and_in_the_queue_afte
 ) -> None:
     async def course() -> None:
         loads = contended(queues)
-        assert loads.known_of(TABLE, A) == Before()
-        assert not loads.waits_with_load(TABLE, A)
-        loads.note_end(TABLE, A, is_writer=True, has_lost=True)
-        assert loads.waits_with_load(TABLE, A)
-        loads.note_end(TABLE, A, is_writer=True, has_lost=True)
-        assert not loads.waits_with_load(TABLE, A)
-        assert loads.known_of(TABLE, A) == Before(1, FIRST_WINDOW_MS)
-        land(loads, A)
-        assert loads.known_of(TABLE, A) == Before(0, FIRST_WINDOW_MS)
+        loads.note_end(TABLE, A, writer="1", has_lost=True)
+        assert loads.known_of(TABLE, A) == Before(FIRST_WINDOW_MS, waits_with_load=True)
+        loads.note_end(TABLE, A, writer="1", has_lost=True)
+        assert loads.known_of(TABLE, A) == Before(FIRST_WINDOW_MS)
+        loads.note_end(TABLE, A, writer="2", has_lost=True)
+        assert loads.known_of(TABLE, A) == Before(FIRST_WINDOW_MS, waits_with_load=True), "another snapshot"
+
+    run(course())
+
+
+def test_nothing_is_known_of_clients_where_nothing_is_held(queues: LandingQueues) -> None:
+    async def course() -> None:
+        assert contended(queues).known_of(("another", TABLE[1]), A) == Before()
+
+    run(course())
+
+
+def test_a_server_learns_from_another_one_whose_writers_share_connections(queues: LandingQueues) -> None:
+    async def course() -> None:
+        here, there = contended(queues, A, B), contended(queues)
+        for client in (B, A):
+            there.note_end(TABLE, client, writer="1", has_lost=True)
+        known = there.known_of(TABLE, A)
+        assert known == Before(sharing=A[0])
+        seen = queues.load(POINTER_ID)
+        queue = read_queue(seen)
+        queue.lose("1", RetryRules(), 1, seen.now_ms, known)
+        assert put_queue(queues, POINTER_ID, seen, queue)
+
+        await here.wait(TABLE, A)
+        assert here.known_of(TABLE, A) == known
+        await here.wait(TABLE, B)
 
     run(course())
 
@@ -227,7 +250,7 @@ def test_a_lease_ends_when_a_writer_gets_a_slot_of_its_own(queues: LandingQueues
         await loads.wait(TABLE, A)
         land(loads, A)
         queue = LandingQueue()
-        queue.lose("w", RetryRules(min_wait_ms=0), 1, queues.load(POINTER_ID).now_ms, Before(1, 1_000_000))
+        lose_twice(queue, RetryRules(min_wait_ms=0), queues.load(POINTER_ID).now_ms, took_ms=1_000_000)
         queue.release(["w"], queues.load(POINTER_ID).now_ms, 20_000)
         assert put_queue(queues, POINTER_ID, queues.load(POINTER_ID), queue)
         loads.note_slot(TABLE)
@@ -239,6 +262,11 @@ def test_a_lease_ends_when_a_writer_gets_a_slot_of_its_own(queues: LandingQueues
         await waits
 
     run(course())
+
+
+def lose_twice(queue: LandingQueue, retries: RetryRules, now_ms: int, took_ms: float = 0.0) -> None:
+    queue.lose("w", retries, 1, now_ms, Before(waits_with_load=True))
+    queue.lose("w", retries, 1, now_ms, Before(took_ms))
 
 
 def test_a_lease_is_one_servers_until_it_ends() -> None:
@@ -262,7 +290,7 @@ def test_a_server_leaves_a_lease_that_another_one_waits_for() -> None:
 
 def test_a_lease_that_a_slot_makes_too_short_is_not_taken_and_nothing_changes() -> None:
     queue = LandingQueue()
-    queue.lose("w", RetryRules(min_wait_ms=500), 1, 1_000, Before(losses=1))
+    lose_twice(queue, RetryRules(min_wait_ms=250), 1_000)
     queue.release(["w"], 1_000, 20_000)
     before = queue.to_json()
     opens_ms = queue.slots["w"].opens_ms
@@ -317,7 +345,7 @@ def test_a_server_hands_a_lease_over_whose_rest_is_too_short_for_its_next_writer
 
 def test_a_lease_ends_before_a_slot_that_is_somebodys_own_and_none_is_given_while_it_is_open() -> None:
     queue = LandingQueue()
-    queue.lose("w", RetryRules(min_wait_ms=500), 1, 1_000, Before(losses=1))
+    lose_twice(queue, RetryRules(min_wait_ms=250), 1_000)
     queue.release(["w"], 1_000, 20_000)
     slot = queue.slots["w"]
     assert slot.opens_ms is not None
@@ -330,7 +358,7 @@ def test_a_lease_ends_before_a_slot_that_is_somebodys_own_and_none_is_given_whil
 
 def test_a_lease_is_given_as_soon_as_the_writer_in_its_own_slot_has_landed() -> None:
     queue = LandingQueue()
-    queue.lose("w", RetryRules(min_wait_ms=500), 1, 1_000, Before(losses=1, took_ms=100))
+    lose_twice(queue, RetryRules(min_wait_ms=250), 1_000, took_ms=100)
     queue.release(["w"], 1_000, 20_000)
     opens_ms = queue.slots["w"].opens_ms
     assert opens_ms is not None

@@ -240,11 +240,10 @@ def test_tower_sees_what_is_held_back_and_the_queue(slow_queues: LandingQueues) 
         await traffic.until((3, 2, 1))
 
         slots.note_landed(TABLE, "a")
-        await at_gate
-        await traffic.until((2, 1, 0))
+        await traffic.until((2, 1, 1))
         for writer in ("b", "c"):
             slots.note_gone(TABLE, writer)
-        await asyncio.gather(*held)
+        await asyncio.gather(at_gate, *held)
         await idle(slots)
 
     run(course())

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.catalog.context.seen.traffic import QueueState
-from app.catalog.slots.queue import FIRST_WINDOW_MS, KEPT_MS, MARGIN_MS, LandingQueue, RetryRules
+from app.catalog.slots.queue import (
+    FIRST_WINDOW_MS,
+    KEPT_MS,
+    MARGIN_MS,
+    MOST_FIRST_LOSSES,
+    MOST_SHARING,
+    SLOW,
+    Before,
+    LandingQueue,
+    RetryRules,
+)
 from app.catalog.slots.retries import retries_of
 from app.catalog.slots.rushes import QUIET_MS, Rush, SlotCounts
 from app.engine.model.document import MAX_LONG
@@ -49,6 +59,82 @@ def test_writer_that_lost_twice_has_a_slot_of_its_own_after_its_back_off() -> No
     assert until is not None
     assert queue.closed_until_ms("a", opens) is None
     assert queue.closed_until_ms("b", until) is None, "a writer that does not come costs its slot only"
+
+
+def test_where_writers_are_slow_a_slot_is_a_writers_own_after_the_first_loss() -> None:
+    queue = LandingQueue(window_ms=SLOW * RETRIES.min_wait_ms)
+    lose(queue, "a", NOW)
+    queue.release(["a"], NOW, HOLD_MS)
+
+    assert queue.is_reserved_at(NOW)
+    assert queue.closed_until_ms("b", NOW + 100) is not None
+    assert queue.closed_until_ms("a", NOW + 100) is None
+
+
+def test_first_loss_of_a_writer_that_waits_with_its_load_counts_but_gives_no_slot() -> None:
+    queue = LandingQueue()
+    assert queue.lose("a", RETRIES, 1, NOW, Before(waits_with_load=True))
+    assert queue.slots == {}
+    assert queue.release(["a"], NOW, HOLD_MS) == ["a"]
+    queue = LandingQueue.from_json(json.loads(json.dumps(queue.to_json())))
+
+    # Its next attempt may come to another server, which takes it for the first.
+    assert queue.lose("a", RETRIES, 1, NOW + 150, Before(waits_with_load=True))
+
+    assert queue.slots["a"].losses == 2
+    assert queue.slots["a"].first_ms == NOW
+
+
+@pytest.mark.parametrize("has_landed", [True, False])
+def test_first_losses_are_forgotten_when_the_writer_has_landed_or_gone(has_landed: bool) -> None:
+    queue = LandingQueue()
+    queue.lose("a", RETRIES, 1, NOW, Before(waits_with_load=True))
+
+    if has_landed:
+        queue.land("a", NOW + 10)
+    else:
+        queue.leave(["a"])
+
+    assert queue.first_losses == {}
+
+
+def test_only_so_many_first_losses_are_remembered_and_not_for_ever() -> None:
+    queue = LandingQueue()
+    for number in range(MOST_FIRST_LOSSES + 1):
+        queue.lose(str(number), RETRIES, 1, NOW, Before(waits_with_load=True))
+    assert len(queue.first_losses) == MOST_FIRST_LOSSES
+    assert "0" not in queue.first_losses
+
+    queue.lose("late", RETRIES, 1, NOW + KEPT_MS, Before(waits_with_load=True))
+
+    assert list(queue.first_losses) == ["late"]
+
+
+def test_addresses_whose_writers_share_connections_are_known_for_a_while() -> None:
+    queue = LandingQueue()
+    queue.lose("a", RETRIES, 1, NOW, Before(sharing="10.0.0.1"))
+    queue = LandingQueue.from_json(json.loads(json.dumps(queue.to_json())))
+
+    assert queue.sharing_at(NOW + 10) == {"10.0.0.1": KEPT_MS - 10}
+    assert queue.sharing_at(NOW + KEPT_MS) == {}
+
+
+def test_only_so_many_addresses_are_known() -> None:
+    queue = LandingQueue()
+    for number in range(MOST_SHARING + 1):
+        queue.lose(f"{number}", RETRIES, 1, NOW, Before(sharing=f"10.0.0.{number}"))
+    assert len(queue.sharing) == MOST_SHARING
+
+    queue.lose("late", RETRIES, 1, NOW + KEPT_MS, Before(sharing="10.0.1.1"))
+
+    assert list(queue.sharing) == ["10.0.1.1"]
+
+
+def test_queue_of_an_earlier_version_can_be_read() -> None:
+    earlier = lost_often(2).to_json()
+    del earlier["first-losses"], earlier["sharing"]
+
+    assert LandingQueue.from_json(earlier) == lost_often(2)
 
 
 def test_landing_ends_the_slot() -> None:
