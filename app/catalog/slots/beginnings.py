@@ -40,6 +40,8 @@ class Writer:
     seen_ms: float
     losses: int = 0
     """Races that its last snapshot has lost; 0 if that landed."""
+    snapshot: str = ""
+    """The id of the last snapshot that it sent."""
     unused: int = 0
     """Loads without a commit after them."""
     loads: int = 0
@@ -61,7 +63,8 @@ class Beginnings:
     to this table before are writers; loads of all others never wait.
 
     That needs a connection for each writer. Threads that share the connections of one client, and clients that connect
-    anew each time, are seen by a writer that comes back on another connection: then no load from its address waits.
+    anew each time, are seen by a writer that comes back on another connection, or on one that another writer has used
+    meanwhile: then no load from its address waits.
     """
 
     writers: dict[Client, Writer] = field(default_factory=dict)
@@ -222,14 +225,23 @@ class Beginnings:
         if has_lost:
             self.contended_until_ms = now_ms + CONTENDED_MS
         lost_at = self.losers.pop(writer, None)
-        if lost_at is not None and lost_at != client and lost_at[0] == client[0]:
+        if (
+            lost_at is not None
+            and lost_at[0] == client[0]
+            and self._was_others_since(lost_at, client, writer)
+        ):
             self.note_sharing(client[0], now_ms + REMEMBERED_MS)
         if has_lost:
             if len(self.losers) >= MOST_WRITERS:
                 del self.losers[next(iter(self.losers))]
             self.losers[writer] = client
         if not self.shares(client, now_ms):
-            self._note_writer(client, now_ms, has_lost=has_lost, is_retry=lost_at == client)
+            self._note_writer(client, writer, now_ms, has_lost=has_lost, is_retry=lost_at == client)
+
+    def _was_others_since(self, lost_at: Client, client: Client, writer: str) -> bool:
+        """Return whether a loser comes back elsewhere, or others have used its connection."""
+        known = self.writers.get(client)
+        return lost_at != client or (known is not None and known.snapshot != writer)
 
     def note_sharing(self, address: str, until_ms: float) -> None:
         """Note that writers at an address have no connections of their own."""
@@ -240,10 +252,13 @@ class Beginnings:
             del self.writers[known]
             self.at_work.pop(known, None)
 
-    def _note_writer(self, client: Client, now_ms: float, *, has_lost: bool, is_retry: bool) -> None:
+    def _note_writer(
+        self, client: Client, snapshot: str, now_ms: float, *, has_lost: bool, is_retry: bool
+    ) -> None:
         if client not in self.writers and len(self.writers) >= MOST_WRITERS:
             del self.writers[min(self.writers, key=lambda item: self.writers[item].seen_ms)]
         writer = self.writers.setdefault(client, Writer(now_ms))
+        writer.snapshot = snapshot
         if writer.let_go_ms is not None and not has_lost:
             took_ms = now_ms - writer.let_go_ms
             self.course_ms = self._learnt(self.course_ms, took_ms)

@@ -369,6 +369,19 @@ def test_a_writer_that_lands_on_another_connection_shows_it_as_well() -> None:
     assert beginnings.shares(A, 0)
 
 
+def test_a_writer_that_comes_back_on_a_connection_that_another_one_has_used_meanwhile_shows_it_as_well() -> (
+    None
+):
+    beginnings = contended(A, B)
+    beginnings.note_end(A, 0, writer="1", has_lost=True)
+    beginnings.note_end(A, 0, writer="2", has_lost=False)
+    assert not beginnings.shares(A, 0), "the first one may have given up"
+
+    beginnings.note_end(A, 0, writer="1", has_lost=True)
+
+    assert beginnings.shares(A, 0)
+
+
 @pytest.mark.parametrize("client", [A, C], ids=["same connection", "another address"])
 def test_connections_are_not_shared_because_of_a_writer(client: Client) -> None:
     beginnings = contended(A, C)
