@@ -181,12 +181,19 @@ class LandingQueue:
     def closed_until_ms(self, writer: str, now_ms: int) -> int | None:
         """Return until when others' slots keep a commit from landing; None if it may land now."""
         own = self.slots.get(writer)
+        fewest_losses = 0
         if own is not None and own.is_released and self._is_protected(own):
-            return None
+            if not own.is_over_at(now_ms):
+                return None
+            # It has come late, into the slot of another one, which may have no retries left.
+            fewest_losses = own.losses + 1
         ends = [
             slot.closes_ms
             for slot in self.slots.values()
-            if slot.writer != writer and self._is_protected(slot) and slot.is_closed_at(now_ms)
+            if slot.writer != writer
+            and slot.losses >= fewest_losses
+            and self._is_protected(slot)
+            and slot.is_closed_at(now_ms)
         ]
         if own is None and self._is_unfair(now_ms):
             ends.append(now_ms + round(self.window_ms))

@@ -53,7 +53,10 @@ SHARING = [
             for servers in (2, 4)
         ),
         # Each of two threads mostly finds the connection that it had before, and each connection leads elsewhere.
-        Load(writers=2, rounds=50, load_ms=15, prepare_ms=1000, commit_ms=20, servers=2, lag_ms=10),
+        *(
+            Load(writers=writers, rounds=33, load_ms=15, prepare_ms=1000, commit_ms=20, servers=2, lag_ms=10)
+            for writers in (2, 3)
+        ),
     )
 ]
 """Writers that are threads of one client: any of them may load, and commit, on any connection."""

@@ -61,6 +61,24 @@ def test_writer_that_lost_twice_has_a_slot_of_its_own_after_its_back_off() -> No
     assert queue.closed_until_ms("b", until) is None, "a writer that does not come costs its slot only"
 
 
+@pytest.mark.parametrize(("others_losses", "waits"), [(2, False), (3, True)])
+def test_writer_that_comes_after_its_slot_waits_for_those_that_have_lost_more_often(
+    others_losses: int, waits: bool
+) -> None:
+    queue = lost_often(2)
+    queue.release(["a"], NOW, HOLD_MS)
+    late_ms = queue.slots["a"].closes_ms
+    for _ in range(others_losses):
+        lose(queue, "b", late_ms)
+    queue.release(["b"], late_ms, HOLD_MS)
+    opens_ms = queue.slots["b"].opens_ms
+    assert opens_ms is not None
+
+    assert (queue.closed_until_ms("a", opens_ms) is not None) == waits
+    assert queue.closed_until_ms("a", queue.slots["b"].closes_ms) is None
+    assert queue.closed_until_ms("b", opens_ms) is None
+
+
 def test_where_writers_are_slow_a_slot_is_a_writers_own_after_the_first_loss() -> None:
     queue = LandingQueue(window_ms=SLOW * RETRIES.min_wait_ms)
     lose(queue, "a", NOW)
