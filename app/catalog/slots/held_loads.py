@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from app.catalog.context.seen.traffic import TableKey, Traffic
 from app.catalog.slots.beginnings import Beginnings, Client
-from app.catalog.slots.landing_slots import GATE_LOOK_S, put_queue, read_queue
+from app.catalog.slots.landing_slots import GATE_LOOK_S, put_queue, read_queue, wait_at_most
 from app.catalog.slots.queue import Before
 from app.database.landing_queues import LandingQueues
 from app.errors import IcetowerError
@@ -145,7 +145,7 @@ class _Table:
             self.task = asyncio.get_running_loop().create_task(self._run(), context=Context())
         self.wake()
         try:
-            await turn
+            await wait_at_most(turn, self._longest_hold_ms / 1000)
         finally:
             del self._turns[client]
             self.beginnings.leave(client)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, NamedTuple
@@ -27,6 +28,8 @@ HOLD_LOOK_S: Final = 0.1
 IDLE_LOOK_S: Final = 1.0
 """How often, while writers are in a queue and nothing is held back here."""
 CLIENT_LOOK_S: Final = 1.0
+LATE_S: Final = 1.0
+"""How long after its time something goes on though the queue has not said so: the database hangs."""
 MOST_EXPECTED: Final = 10_000
 ATTEMPTS: Final = 50
 """How often to change a queue that other servers change at the same time."""
@@ -60,6 +63,10 @@ class LandingSlots:
     def is_on(self) -> bool:
         """Whether anything is held back."""
         return self._longest_hold_s > 0
+
+    async def bound(self, holding: Awaitable[None]) -> None:
+        """Wait for what holds an answer back, but no longer than the operator allows."""
+        await wait_at_most(holding, self._longest_hold_s)
 
     async def ask(self, table: QueuedTable, writer: str) -> None:
         """Return once a commit may land: no other writer's slot is open."""
@@ -129,6 +136,13 @@ class LandingSlots:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def wait_at_most(holding: Awaitable[None], longest_hold_s: float) -> None:
+    """Wait for what is held back; it ends by itself in time unless the database hangs."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(longest_hold_s + LATE_S):
+            await holding
 
 
 def put_queue(queues: LandingQueues, pointer_id: int, seen: StoredQueue, queue: LandingQueue) -> bool:

@@ -106,10 +106,12 @@ class _Commit:
 
     async def hold(self) -> None:
         """Hold the refusal after a lost race back until the client may try again."""
+        if self._slots.is_on:
+            await self._slots.bound(self._hold())
+
+    async def _hold(self) -> None:
         commit = self._commit
         assert commit is not None
-        if not self._slots.is_on:
-            return
         assert commit.writer is not None
         known = Before()
         if self._sender is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.catalog.context.seen.traffic import TableKey, Traffic
-from app.catalog.slots import beginnings
+from app.catalog.slots import beginnings, landing_slots
 from app.catalog.slots.beginnings import FIRST_WINDOW_MS, Client
 from app.catalog.slots.held_loads import MOST_TABLES, HeldLoads
 from app.catalog.slots.landing_slots import put_queue, read_queue
@@ -34,9 +35,11 @@ def queues(tmp_path: Path) -> Iterator[LandingQueues]:
     database.close()
 
 
-def contended(queues: LandingQueues, *writers: Client, traffic: Traffic | None = None) -> HeldLoads:
+def contended(
+    queues: LandingQueues, *writers: Client, traffic: Traffic | None = None, hold_s: float = 20
+) -> HeldLoads:
     """Return the loads of a server to which these writers have committed, after a lost race."""
-    loads = HeldLoads(queues, 20, traffic or Traffic(lambda: 1_000_000))
+    loads = HeldLoads(queues, hold_s, traffic or Traffic(lambda: 1_000_000))
     for writer in writers:
         loads.note_end(TABLE, writer, writer=str(writer), has_lost=False)
     loads.note_end(TABLE, ("elsewhere", 1), writer=str(("elsewhere", 1)), has_lost=True)
@@ -116,6 +119,28 @@ def test_writers_of_two_servers_take_turns(queues: LandingQueues, monkeypatch: p
         await other
         assert first != read_queue(queues.load(POINTER_ID)).lease
 
+    run(course())
+
+
+def test_no_load_is_held_longer_because_the_database_hangs(
+    queues: LandingQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+
+    def hang(_pointer_id: int) -> StoredQueue:
+        answers.wait(60)
+        raise DatabaseUnavailable("gone")
+
+    async def course() -> None:
+        loads = contended(queues, A, hold_s=0.01)
+        try:
+            await loads.wait(TABLE, A)
+            assert not answers.is_set()
+        finally:
+            answers.set()
+
+    monkeypatch.setattr(queues, "load", hang)
+    monkeypatch.setattr(landing_slots, "LATE_S", 0)
     run(course())
 
 

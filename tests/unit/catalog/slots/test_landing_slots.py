@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -188,6 +189,29 @@ def test_without_the_database_all_go_on(queues: LandingQueues, monkeypatch: pyte
         await slots.ask(TABLE, "c")
         assert slots._tables == {}
 
+    run(course())
+
+
+def test_nothing_is_held_longer_because_the_database_hangs(
+    queues: LandingQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+
+    def hang(_pointer_id: int) -> StoredQueue:
+        answers.wait(60)
+        raise DatabaseUnavailable("gone")
+
+    async def course() -> None:
+        slots = slots_on(queues, hold_s=0.01)
+        try:
+            await slots.bound(slots.hold(TABLE, "a", QUICK, 1, stays))
+            assert not answers.is_set()
+        finally:
+            answers.set()
+        await idle(slots)
+
+    monkeypatch.setattr(queues, "load", hang)
+    monkeypatch.setattr(landing_slots, "LATE_S", 0)
     run(course())
 
 
