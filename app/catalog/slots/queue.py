@@ -13,8 +13,8 @@ PROTECTED_LOSSES: Final = 2
 """After so many lost races a writer's slots are its own; sooner if its retries are fewer."""
 CLOSER, WIDER = 0.95, 1.08
 """How the spacing of slots that are not protected shrinks when a writer lands, and grows when one loses again."""
-SAFETY: Final = 1.2
-"""A slot is so many times as long as its writer took the last time, if that is longer than a window."""
+SAFETY, LAST_SAFETY = 1.2, 2.0
+"""A slot is so many times as long as its writer took the last time, if that is longer; the second for a last retry."""
 SLOW: Final = 0.65
 """Where a window is longer than this share of a first back-off, all slots are their writers' own."""
 MARGIN_MS, LONGEST_MARGIN_MS = 20, 250
@@ -416,7 +416,8 @@ class LandingQueue:
         return self.window_ms if self._is_protected(second) else self.spacing_ms
 
     def _length_ms(self, slot: Slot) -> float:
-        window = min(LONGEST_WINDOW_MS, max(self.window_ms, SAFETY * slot.took_ms))
+        safety = LAST_SAFETY if slot.losses >= slot.retries.count else SAFETY
+        window = min(LONGEST_WINDOW_MS, max(self.window_ms, safety * slot.took_ms))
         return JITTER * slot.back_off_ms + window
 
     def _count(self, sequence: int, now_ms: int) -> None:

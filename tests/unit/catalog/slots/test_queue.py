@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -220,6 +221,19 @@ def test_writer_that_came_late_gets_a_longer_slot() -> None:
     slot = queue.slots["a"]
     assert slot.opens_ms == now + 400
     assert slot.closes_ms - slot.opens_ms > 2_000
+
+
+def test_slot_for_the_last_retry_is_twice_as_long_as_the_writer_took() -> None:
+    queue = lost_often(1)
+    lengths = []
+    for losses in (RETRIES.count - 1, RETRIES.count):
+        queue.slots["a"] = replace(queue.slots["a"], losses=losses, took_ms=2_000, opens_ms=None)
+        queue.release(["a"], NOW, HOLD_MS)
+        slot = queue.slots["a"]
+        assert slot.opens_ms is not None
+        lengths.append(slot.closes_ms - slot.opens_ms)
+
+    assert lengths[0] < 2 * 2_000 < lengths[1]
 
 
 def test_newcomers_wait_for_those_who_have_waited_for_long() -> None:
