@@ -53,6 +53,17 @@ class Column:
         return any(isinstance(outer.field.type, ListType | MapType) for outer in self.outer)
 
 
+def _highest_given_id(fields: tuple[NestedField, ...]) -> int:
+    highest = 0
+    for field in fields:
+        if highest < field.id <= LAST_FIELD_ID:
+            highest = field.id
+        inner = child_fields(field.type)
+        if inner:
+            highest = max(highest, _highest_given_id(inner))
+    return highest
+
+
 class Schema(Document):
     """The columns of a table at one time.
 
@@ -96,6 +107,11 @@ class Schema(Document):
     @property
     def highest_field_id(self) -> int:
         return max((*self.columns, *(self.identifier_field_ids or ())), default=0)
+
+    @property
+    def highest_given_id(self) -> int:
+        """The highest id of a column that is not reserved; found without making `columns`."""
+        return _highest_given_id(self.fields)
 
     def same_columns(self, other: Schema) -> bool:
         """Return whether two schemas differ at most in their id."""

@@ -13,6 +13,7 @@ from app.engine.model.document import (
     FIRST_ERROR,
     INT,
     LONG,
+    MAX_LONG,
     UUID,
     Document,
     Int,
@@ -264,8 +265,7 @@ def complete(parsed: TableMetadata) -> TableMetadata:
     if not parsed.sort_orders:
         changes["sort_orders"] = (UNSORTED,)
         changes["default_sort_order_id"] = UNSORTED.order_id
-    if parsed.last_partition_id is None:
-        changes["last_partition_id"] = max(spec.highest_field_id for spec in specs)
+    changes.update(_counters(parsed, specs))
     current = parsed.current_snapshot_id
     refs = parsed.snapshot_refs
     if current is None or current == NO_SNAPSHOT:
@@ -277,6 +277,31 @@ def complete(parsed: TableMetadata) -> TableMetadata:
     metadata = parsed.replace(**changes)
     check_invariants(metadata)
     return metadata
+
+
+def _counters(parsed: TableMetadata, specs: tuple[PartitionSpec, ...]) -> dict[str, object]:
+    """Return the counters of ids that are missing, or lower than what the metadata itself uses.
+
+    The next ids would be given a second time, and old files be read as if they had the new columns or rows.
+    """
+    counters: dict[str, object] = {}
+    single = () if parsed.schema_ is None or parsed.schemas else (parsed.schema_,)
+    column_id = max((schema.highest_given_id for schema in (*parsed.schemas, *single)), default=0)
+    if column_id > parsed.last_column_id:
+        counters["last_column_id"] = column_id
+    partition_id = max(spec.highest_field_id for spec in specs)
+    if parsed.last_partition_id is None or partition_id > parsed.last_partition_id:
+        counters["last_partition_id"] = partition_id
+    if parsed.format.has_row_lineage and parsed.next_row_id is not None:
+        ends = (
+            item.first_row_id + (item.added_rows or 0)
+            for item in parsed.snapshots
+            if item.first_row_id is not None
+        )
+        row_id = max((end for end in ends if end <= MAX_LONG), default=0)
+        if row_id > parsed.next_row_id:
+            counters["next_row_id"] = row_id
+    return counters
 
 
 def _check_required(parsed: TableMetadata) -> None:

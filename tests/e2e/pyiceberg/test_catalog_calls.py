@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -168,6 +169,25 @@ def test_drop_keeps_files_and_register_brings_them_back(catalog: RestCatalog, na
     assert registered.scan().to_arrow().equals(WORDS)
     with pytest.raises(TableAlreadyExistsError):
         catalog.register_table((namespace, "again"), table.metadata_location)
+
+
+def test_new_column_of_a_table_registered_with_low_counters_has_no_old_values(
+    catalog: RestCatalog, namespace: str
+) -> None:
+    table = catalog.create_table((namespace, "t"), SCHEMA)
+    table.append(WORDS)
+    with table.update_schema() as update:
+        update.delete_column("word")
+    file = Path(table.metadata_location.removeprefix("file://"))
+    low = file.with_name("00009-00000000-0000-4000-8000-000000000009.metadata.json")
+    low.write_text(json.dumps(json.loads(file.read_text()) | {"last-column-id": 1}))
+    catalog.drop_table((namespace, "t"))
+
+    registered = catalog.register_table((namespace, "t"), f"file://{low}")
+    with registered.update_schema() as update:
+        update.add_column("note", StringType())
+
+    assert registered.scan().to_arrow()["note"].null_count == WORDS.num_rows
 
 
 def test_register_with_overwrite_goes_back_to_older_metadata(catalog: RestCatalog, namespace: str) -> None:

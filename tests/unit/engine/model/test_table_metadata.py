@@ -267,6 +267,31 @@ def test_list_needs_the_id_of_the_one_that_is_current(name: str) -> None:
     assert refusal(without(table_json(2), name)) == f"Cannot read metadata: {name} is missing"
 
 
+def test_counters_are_never_lower_than_the_ids_that_the_metadata_uses() -> None:
+    """Else the next column, partition field or row would be given an id that old files have for another one."""
+    nested = {
+        "id": 4,
+        "name": "tags",
+        "required": False,
+        "type": {"type": "list", "element-id": 9, "element": "string", "element-required": False},
+    }
+    dropped = schema_json(column(1, "id", "long"), column(2, "at", "timestamp"), nested, schema_id=1)
+    reserved = schema_json(column(1, "id", "long"), column(2147483646, "_file", "string"), schema_id=2)
+    document = FULL_V3 | {
+        "schemas": [schema_json(column(1, "id", "long")), dropped, reserved],
+        "current-schema-id": 0,
+        "last-column-id": 1,
+        "partition-specs": [spec_json(), spec_json(part("at_day", 2, 1004, "day"), spec_id=1)],
+        "last-partition-id": 999,
+        "sort-orders": [order_json(order_id=1)],
+        "next-row-id": 3,
+    }
+
+    read = read_table_metadata(encoded(document))
+
+    assert (read.last_column_id, read.last_partition_id, read.next_row_id) == (9, 1004, 30)
+
+
 def test_v3_needs_the_next_row_id_and_earlier_versions_have_none() -> None:
     assert refusal(without(table_json(3), "next-row-id")) == (
         "Cannot read metadata: next-row-id is missing, which v3 needs"

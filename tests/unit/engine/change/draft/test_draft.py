@@ -144,7 +144,7 @@ def test_new_table_needs_a_uuid_a_location_a_schema_a_spec_and_an_order() -> Non
             assert str(caught.value) == message
         setattr(draft, name, getattr(whole, name))
 
-    assert draft.finish(None) == table(last_partition_id=999, last_column_id=0)
+    assert draft.finish(None) == table().replace(last_partition_id=999, last_column_id=0)
 
 
 def test_v1_table_may_go_on_without_a_uuid_but_not_into_v2() -> None:

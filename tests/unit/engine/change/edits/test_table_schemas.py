@@ -93,7 +93,7 @@ def test_last_column_id_counts_nested_columns_and_never_falls() -> None:
 
 
 def test_old_schema_above_the_last_column_id_corrects_it() -> None:
-    base = table(last_column_id=1)
+    base = table().replace(last_column_id=1)
 
     draft = applied(base, add(schema_json(ID, CATEGORY)))
 
