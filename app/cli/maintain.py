@@ -22,6 +22,7 @@ from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, optional
 from app.cli.terminal.output import print_json, print_line, remark, warn
 from app.cli.terminal.rendering import print_table, shown_progress
+from app.cli.terminal.signals import ended_as_by_ctrl_c
 from app.client.http.failures import CallFailed, CatalogRefused
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -29,7 +30,7 @@ from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Worker
 from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import FINE, JobReport, Listener, Maintainer, TableReport
-from app.maintenance.spark.spark_sessions import SparkSessions
+from app.maintenance.spark.spark_sessions import REMOTE, SparkSessions
 from app.maintenance.spark_jobs import SparkJobs, settings_apart
 from app.maintenance.verification import Verification
 
@@ -126,6 +127,7 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
     in_catalog = CatalogJobs(lambda job_id: open_catalog(job=job_id))
     workers: dict[Job, Worker] = {job: in_catalog for job in Job if not job.needs_spark}
     with ExitStack() as opened:
+        opened.enter_context(ended_as_by_ctrl_c())
         if spark is not None:
             of_spark, of_catalog = settings_apart(properties_from(spark_conf))
             sessions = opened.enter_context(closing(SparkSessions(spark, of_spark)))
@@ -138,7 +140,10 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
             )
             workers |= {job: on_spark for job in Job if job.needs_spark}
         catalog = opened.enter_context(connected(uri, warehouse))
-        maintainer = Maintainer(catalog, workers, wanted)
+        # A server of Spark Connect works on when its client has gone.
+        is_remote = spark is not None and spark.startswith(REMOTE)
+        going_on = [job for job in Job if job.needs_spark and is_remote]
+        maintainer = Maintainer(catalog, workers, wanted, going_on=going_on)
 
         def work() -> bool:
             tables = maintainer.tables(place) if table is None else iter([table])

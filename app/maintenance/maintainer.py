@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
@@ -89,6 +90,7 @@ class Maintainer:
         wanted: Sequence[Job] = (),
         listener: Listener | None = None,
         lease_ms: int = LEASE_MS,
+        going_on: Collection[Job] = (),
     ) -> None:
         """Make a maintainer.
 
@@ -98,12 +100,14 @@ class Maintainer:
             wanted: only these jobs, whatever the policy says.
             listener: is called as work goes on.
             lease_ms: how long a table stays held if this process dies.
+            going_on: jobs that go on elsewhere when this process is stopped: their tables stay held.
         """
         self._catalog = catalog
         self._workers = workers
         self._wanted = wanted
         self.listener = listener or Listener()
         self._lease_ms = lease_ms
+        self._going_on = frozenset(going_on)
 
     def tables(self, namespace: Namespace | None = None) -> Iterator[TableIdentifier]:
         """Yield the tables of a namespace and those below it, or of the warehouse."""
@@ -147,6 +151,7 @@ class Maintainer:
 
         Raises:
             CallFailed: the server does not answer, or the table is not there.
+            KeyboardInterrupt: a person has stopped it; the table is not held any more.
         """
         started = time.monotonic()
         before = self._facts(table)
@@ -185,7 +190,29 @@ class Maintainer:
         )
 
     def _do(self, table: TableIdentifier, planned: JsonObject) -> JobReport:
-        job, job_id, started = Job(planned["job"]), uuid4().hex, time.monotonic()
+        job, job_id = Job(planned["job"]), uuid4().hex
+        try:
+            return self._begun_and_ended(table, planned, job, job_id)
+        except KeyboardInterrupt:
+            # Whoever comes next must not wait for a lease that nobody renews.
+            if job not in self._going_on:
+                self._let_go(table, planned, job_id)
+            raise
+
+    def _let_go(self, table: TableIdentifier, planned: JsonObject, job_id: str) -> None:
+        """Note that a job was stopped; where it has not begun, or has ended, that is refused."""
+        ending = Ending(
+            JobState.UNKNOWN,
+            "It was stopped: its last commit may have landed or not.",
+            {"rewritten-bytes": planned["rewritten-bytes"]},
+        )
+        with suppress(CallFailed):
+            self._catalog.maintenance.end_job(table, job_id, ending.state, ending.outcome())
+
+    def _begun_and_ended(
+        self, table: TableIdentifier, planned: JsonObject, job: Job, job_id: str
+    ) -> JobReport:
+        started = time.monotonic()
         options: dict[str, Any] = planned["options"]
         calls = self._catalog.maintenance
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from app.client.catalog import RemoteCatalog
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.maintenance.assignments import Assignment
+from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import Maintainer
 from tests.unit.cli.conftest import SCHEMA, Icetower
 
@@ -73,6 +77,23 @@ def test_failure_is_the_exit_status(icetower: Icetower, catalog: RemoteCatalog, 
     assert (held.status, missing.status) == (1, 1)
     assert "expire-snapshots" in held.err
     assert "Table does not exist" in missing.err
+
+
+def test_table_is_let_go_when_a_signal_ends_the_command(
+    icetower: Icetower, catalog: RemoteCatalog, empty_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_worker: CatalogJobs, _assignment: Assignment) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CatalogJobs, "carry_out", stop)
+        stopped = icetower("maintain", empty_table, "--jobs", "remove-orphan-files")
+    again = icetower("maintain", empty_table, "--jobs", "remove-orphan-files")
+
+    assert (stopped.status, again.status) == (130, 0)
+    namespace, _, name = empty_table.partition(".")
+    jobs = catalog.maintenance.jobs(TableIdentifier(Namespace((namespace,)), name))
+    assert [job["state"] for job in jobs] == ["nothing", "unknown"]
 
 
 @pytest.mark.usefixtures("wanted")

@@ -56,6 +56,20 @@ def test_job_is_held_while_it_runs_and_noted_at_its_end(
     assert [done.job for done in report.jobs] == [ORPHANS]
 
 
+@pytest.mark.parametrize(("going_on", "state"), [([], "unknown"), ([ORPHANS], "running")])
+def test_table_of_a_job_that_is_stopped_is_let_go_unless_the_job_goes_on(
+    catalog: RemoteCatalog, table: TableIdentifier, going_on: list[Job], state: str
+) -> None:
+    def stop(_assignment: Assignment) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Maintainer(catalog, {ORPHANS: Recorder(meanwhile=stop)}, [ORPHANS], going_on=going_on).maintain(table)
+
+    (job,) = catalog.maintenance.jobs(table)
+    assert job["state"] == state
+
+
 def test_job_without_worker_is_left_and_said_so(catalog: RemoteCatalog, table: TableIdentifier) -> None:
     report = Maintainer(catalog, {}, [ORPHANS, EXPIRY]).maintain(table)
 
