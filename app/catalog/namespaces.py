@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from app.catalog.context.catalog import Catalog, new_in_warehouse
 from app.catalog.context.listings import Listing, Page, page_of
-from app.catalog.context.places.locations import LOCATION, check_location, location_of_namespace
+from app.catalog.context.places.locations import LOCATION, check_new_location, location_of_namespace
 from app.catalog.context.protection import check_namespace_unprotected, recovery_of
 from app.database.namespaces import PropertyChanges
 from app.engine.model.identifiers import Namespace, check_namespace
@@ -108,7 +108,7 @@ def update_namespace_properties(
 
 def _check_properties(catalog: Catalog, properties: Mapping[str, str]) -> None:
     if LOCATION in properties:
-        check_location(catalog, properties[LOCATION], "namespace location")
+        check_new_location(catalog, properties[LOCATION], "namespace location")
     flaw = flaw_of_inherited(properties, Origin.NAMESPACE)
     if flaw is not None:
         raise InvalidRequest(f"Namespace property {flaw}")

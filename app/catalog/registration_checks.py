@@ -143,7 +143,7 @@ def _of_places(
 ) -> Iterator[RegistrationFinding]:
     """Yield what is wrong with the folders in which a table or view says that its files are."""
     try:
-        check_locations(catalog, identifier, metadata)
+        check_locations(catalog, identifier, metadata, is_there=True)
     except InvalidLocation as error:
         yield _refused("outside-warehouse", f"{error}. {_OTHER_SPELLING}", final=True)
         return

@@ -26,7 +26,7 @@ from app.errors import (
     InvalidSetting,
     NoSuchWarehouse,
 )
-from app.fileio.locations import is_inside, local_path, scheme_of
+from app.fileio.locations import flaw_of_new, is_inside, local_path, scheme_of
 from app.fileio.schemes import check_storage, flaw_of_root
 from app.fileio.trees import check_tree_scheme, tree_of
 from app.tree_errors import TreeRefusal
@@ -77,11 +77,9 @@ def create_warehouse(  # noqa: PLR0913 - what a warehouse is, and who wants it
     server.permit(caller, "create_warehouse")
     check_warehouse_name(name)
     root = check_root(root_location)
-    if not has_tables and ("?" in root or "#" in root):
-        raise InvalidLocation(
-            f"Invalid root location {root[:500]!r}: it contains '?' or '#', where PyIceberg and others end the path: "
-            "they would write all files of all tables into one; choose another folder"
-        )
+    flaw = None if has_tables else flaw_of_new(root)
+    if flaw is not None:
+        raise InvalidLocation(f"Invalid root location {root[:500]!r}: {flaw}")
     masked_settings(storage, {})  # there is nothing yet that one could hide
     check_storage(root, storage, server.rules.storage_environment)
     _check_properties(default_properties, override_properties)

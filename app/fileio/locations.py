@@ -49,7 +49,7 @@ _MOST_DECODINGS = 4
 # In these, an empty segment (`a//b`) is no segment. In object stores it is part of the key.
 _DIRECTORY_STORES = frozenset({"file", "hdfs"})
 
-# Here Java reads `?` and `#` as they are, so tables may lie there; PyIceberg does not, so no warehouse is made there.
+# Here Java reads `?` and `#` as they are, so tables may lie there; PyIceberg does not, see `flaw_of_new`.
 _LITERAL_STORES = frozenset({"file", "hdfs", "memory"})
 
 
@@ -100,6 +100,16 @@ def flaw_of(location: str) -> str | None:
     if folder is not None and _has_no_flaw(folder):
         return None
     return _find_flaw(location)
+
+
+def flaw_of_new(location: str) -> str | None:
+    """Return why nothing new must be put at a location where files can be read if they are there already."""
+    if "?" in location or "#" in location:
+        return (
+            "it contains '?' or '#', where PyIceberg and others end the path: they would write all files of all tables "
+            "into one; choose another folder"
+        )
+    return None
 
 
 def _find_flaw(location: str) -> str | None:

@@ -55,6 +55,8 @@ ELSEWHERE: list[tuple[str, str, str]] = [
         f"$WAREHOUSE{f'/{250 * chr(98)}' * 17}",
         "…: its path has … bytes, more than the 4095 that file …",
     ),
+    ("a fragment", "$WAREHOUSE/C#/x", "…: it contains '?' or '#', where PyIceberg …; choose another folder"),
+    ("a query", "$WAREHOUSE/why?/x", "…: it contains '?' or '#', where PyIceberg …; choose another folder"),
     ("a variable", "${HOME}/x", "…: Not a location: …"),
 ]
 

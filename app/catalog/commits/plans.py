@@ -293,7 +293,8 @@ class Names(Generic[M, D]):
             planned.append(apply(catalog, intention, now, files))
             now = after(now, planned[-1])
         if now.metadata is not None and now is not base:
-            check_locations(catalog, base.identifier, now.metadata, base.metadata)
+            is_there = any(item is not None and item.stored_at is not None for item in planned)
+            check_locations(catalog, base.identifier, now.metadata, base.metadata, is_there=is_there)
         return Plan(base, intentions, planned)
 
     def keep(self, plan: Plan[M, D]) -> None:

@@ -20,6 +20,7 @@ from app.engine.properties.own_properties import TABLE_LOCATIONS
 from app.errors import CommitFailed, InvalidLocation
 from app.fileio.locations import (
     flaw_of,
+    flaw_of_new,
     folder_name,
     folders_of,
     is_inside,
@@ -90,6 +91,20 @@ def check_location(catalog: Catalog, location: str, what: str) -> None:
     )
 
 
+def check_new_location(catalog: Catalog, location: str, what: str) -> None:
+    """Check that something new may be put at a location.
+
+    In a warehouse that was made at a location like those that are refused, others do not matter.
+
+    Raises:
+        InvalidLocation: names the location, what it is for, and what is wrong with it.
+    """
+    check_location(catalog, location, what)
+    flaw = flaw_of_new(location)
+    if flaw is not None and flaw_of_new(catalog.warehouse.root_location) is None:
+        raise InvalidLocation(f"Invalid {what} {location[:500]!r}: {flaw}")
+
+
 def chosen_location(catalog: Catalog, location: str) -> Location:
     """Return the location that a client chose for something new.
 
@@ -109,6 +124,8 @@ def check_locations(
     identifier: TableIdentifier,
     metadata: TableMetadata | ViewMetadata,
     base: TableMetadata | ViewMetadata | None = None,
+    *,
+    is_there: bool = False,
 ) -> None:
     """Check the location of a table or view, and the properties that name places.
 
@@ -117,6 +134,7 @@ def check_locations(
         identifier: the name of the table or view.
         metadata: what it is to be.
         base: what was there before; places that it has already are not checked again.
+        is_there: whether its files are there already, as those of what is registered.
 
     Raises:
         InvalidLocation: one of them is outside the warehouse.
@@ -124,13 +142,14 @@ def check_locations(
     """
     if not catalog.has_rows:
         check_metadata(WarehouseTree(catalog.warehouse.root_location), identifier, metadata, base)
+    check = check_location if is_there else check_new_location
     if base is None or metadata.location != base.location:
-        check_location(catalog, metadata.location, "location")
+        check(catalog, metadata.location, "location")
     before = base.properties if base is not None else {}
     for name in LOCATION_PROPERTIES:
         value = metadata.properties.get(name)
         if value is not None and value != before.get(name):
-            check_location(catalog, value, f"location in table property {name}")
+            check(catalog, value, f"location in table property {name}")
 
 
 def place_for_new(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -207,3 +209,25 @@ def test_path_without_a_scheme_is_a_local_file_where_those_are_allowed(tmp_path:
         made = api.post("/v1/namespaces/a/tables", json=body).raise_for_status().json()
 
     assert made["metadata"]["location"] == f"{tmp_path}/wh/t"
+
+
+def test_a_table_that_is_there_keeps_a_place_that_no_new_one_is_given(
+    api: httpx.Client, root: str, tmp_path: Path
+) -> None:
+    made = api.post("/v1/wh/namespaces/a/tables", json={"name": "t", "schema": SCHEMA}).raise_for_status()
+    metadata = made.json()["metadata"] | {"location": f"{root}/C#/t", "table-uuid": str(UUID(int=5))}
+    file = tmp_path / "wh/C#/t/metadata/00001-5.metadata.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(metadata))
+
+    body = {"name": "there", "metadata-location": f"file://{file}"}
+    registered = api.post("/v1/wh/namespaces/a/register", json=body)
+    changed = api.post(
+        "/v1/wh/namespaces/a/tables/there",
+        json={"requirements": [], "updates": [{"action": "set-properties", "updates": {"a": "b"}}]},
+    )
+    refused = api.post(
+        "/v1/wh/namespaces/a/tables", json={"name": "new", "schema": SCHEMA, "location": f"{root}/C#/new"}
+    )
+
+    assert (registered.status_code, changed.status_code, refused.status_code) == (200, 200, 400)
