@@ -194,7 +194,7 @@ class Maintainer:
         try:
             return self._begun_and_ended(table, planned, job, job_id)
         except KeyboardInterrupt:
-            # Whoever comes next must not wait for a lease that nobody renews.
+            # The next maintainer must not wait until the lease runs out.
             if job not in self._going_on:
                 self._let_go(table, planned, job_id)
             raise

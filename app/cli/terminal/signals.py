@@ -13,7 +13,10 @@ _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def ended_as_by_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal do within the block what Ctrl+C does; what is ignored stays so."""
+    """Let SIGTERM and a closed terminal do what Ctrl+C does, until the block ends.
+
+    What is ignored stays so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # Only the main thread is given signals.
         return
