@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.namespace_keys import key_of, namespace_of
-from app.database.namespaces import PropertiesOf, insert_namespace, keep_or_insert
+from app.database.namespaces import PropertiesOf, changes_of_made, insert_namespace, keep_or_insert
 from app.database.outcomes.idempotency_keys import IdempotencyClaim, insert_claim
 from app.database.outcomes.receipt import LandedChange
 from app.database.outcomes.receipts import insert_landed
@@ -154,9 +154,10 @@ class DroppedThings:
             _take(connection, entry, author.at_ms)
             _check_alone(connection, was)
             at_ms = max(author.at_ms, entry.dropped_ms)
+            made: list[Namespace] = []
             if with_namespaces:
                 levels = destination.namespace.levels
-                keep_or_insert(connection, was.warehouse_id, levels, at_ms, _as_dropped(author.at_ms))
+                keep_or_insert(connection, was.warehouse_id, levels, at_ms, made, _as_dropped(author.at_ms))
             free = free_name(connection, was.warehouse_id, destination)
             at_ms = max(at_ms, free.since_ms)
             values = {
@@ -179,7 +180,7 @@ class DroppedThings:
             begin_name(connection, was.id)
             back = replace(was, identifier=destination)
             as_back = change_of(back, "undropped", location_after=was.metadata_location)
-            insert_landed(connection, author.receipts_of(as_back))
+            insert_landed(connection, author.receipts_of(as_back, *changes_of_made(made)))
             return back
 
         return self._database.write(undrop)
@@ -209,13 +210,14 @@ class DroppedThings:
             insert_claim(connection, claim)
             _take(connection, entry, author.at_ms)
             at_ms = max(author.at_ms, entry.dropped_ms)
+            made: list[Namespace] = []
             of_missing = _as_dropped(author.at_ms)
             if not insert_namespace(
-                connection, entry.warehouse_id, destination, entry.properties, at_ms, of_missing
+                connection, entry.warehouse_id, destination, entry.properties, at_ms, made, of_missing
             ):
                 raise NamespaceExists(destination)
             back = LandedChange(NAMESPACE, "undropped", destination.levels)
-            insert_landed(connection, author.receipts_of(back))
+            insert_landed(connection, author.receipts_of(back, *changes_of_made(made)))
 
         self._database.write(undrop)
 

@@ -113,9 +113,11 @@ class Namespaces:
 
         def create(connection: Connection) -> None:
             insert_claim(connection, claim)
-            if not insert_namespace(connection, warehouse_id, namespace, properties, author.at_ms):
+            made: list[Namespace] = []
+            if not insert_namespace(connection, warehouse_id, namespace, properties, author.at_ms, made):
                 raise NamespaceExists(namespace)
-            insert_landed(connection, author.receipts_of(_change_of(namespace, "created")))
+            created = _change_of(namespace, "created")
+            insert_landed(connection, author.receipts_of(created, *changes_of_made(made)))
 
         self._database.write(create)
 
@@ -277,11 +279,12 @@ def insert_namespace(
     namespace: Namespace,
     properties: Mapping[str, str],
     now_ms: int,
+    made: list[Namespace],
     of_missing: PropertiesOf = _no_properties,
 ) -> bool:
-    """Insert a namespace and its missing ancestors; False if it is there already."""
+    """Insert a namespace and its missing ancestors, which are added to `made`; False if it is there already."""
     above = namespace.levels[:-1]
-    parent_id = keep_or_insert(connection, warehouse_id, above, now_ms, of_missing)
+    parent_id = keep_or_insert(connection, warehouse_id, above, now_ms, made, of_missing)
     return _insert(connection, warehouse_id, namespace, parent_id, properties, now_ms) is not None
 
 
@@ -290,6 +293,7 @@ def keep_or_insert(
     warehouse_id: int,
     levels: Sequence[str],
     now_ms: int,
+    made: list[Namespace],
     of_missing: PropertiesOf = _no_properties,
 ) -> int | None:
     """Make the namespaces down to these levels that are missing, and keep all of them.
@@ -301,6 +305,7 @@ def keep_or_insert(
         warehouse_id: where they are.
         levels: those of the innermost one.
         now_ms: the time.
+        made: those that were missing are added to it.
         of_missing: returns the properties of one that is made.
 
     Returns:
@@ -309,8 +314,15 @@ def keep_or_insert(
     found: int | None = None
     for length in range(1, len(levels) + 1):
         namespace = Namespace(tuple(levels[:length]))
-        found = _find_or_insert(connection, warehouse_id, namespace, found, of_missing, now_ms)
+        found, is_new = _find_or_insert(connection, warehouse_id, namespace, found, of_missing, now_ms)
+        if is_new:
+            made.append(namespace)
     return found
+
+
+def changes_of_made(made: Iterable[Namespace]) -> list[LandedChange]:
+    """Return what a receipt says of namespaces that were missing."""
+    return [_change_of(namespace, "created") for namespace in made]
 
 
 def _change_of(namespace: Namespace, event: str) -> LandedChange:
@@ -351,17 +363,19 @@ def _find_or_insert(
     parent_id: int | None,
     of_missing: PropertiesOf,
     now_ms: int,
-) -> int:
-    """Return the namespace's id, kept from being dropped until the transaction ends."""
+) -> tuple[int, bool]:
+    """Return the namespace's id and whether it is new; it is kept from being dropped until the transaction ends."""
     while True:
         found: int | None = connection.execute(
             _ID_KEPT, parameters_of(warehouse_id, namespace)
         ).scalar_one_or_none()
         if found is None:
             properties = of_missing(connection, warehouse_id, namespace)
-            found = _insert(connection, warehouse_id, namespace, parent_id, properties, now_ms)
-        if found is not None:
-            return found
+            inserted = _insert(connection, warehouse_id, namespace, parent_id, properties, now_ms)
+            if inserted is not None:
+                return inserted, True
+        else:
+            return found, False
         # Between the two statements another transaction created it, and perhaps dropped it again.
 
 

@@ -170,14 +170,17 @@ class FolderNamespaces:
         tree = WarehouseTree(self.warehouse.root_location)
         folder = tree.folder_of(namespace)
         self.rows.check_claims([claim])
-        for length in range(1, len(namespace.levels) + 1):
-            above = Namespace(namespace.levels[:length])
+        outer = [Namespace(namespace.levels[:length]) for length in range(1, len(namespace.levels))]
+        for above in (*outer, namespace):
             if self.holds_metadata(tree.folder_of(above)):
                 raise NamespaceExists(above)
         if self._tree.list_folder(folder) is not None:
             raise NamespaceExists(namespace)
+        made = [above for above in outer if self._tree.list_folder(tree.folder_of(above)) is None]
         self._tree.create_folder(folder)
-        self._note(namespace, "created", author, claim)
+        self._note(
+            author, claim, _change_of(namespace, "created"), *(_change_of(above, "created") for above in made)
+        )
 
     def drop(
         self,
@@ -204,7 +207,7 @@ class FolderNamespaces:
             kinds = {is_table for _, is_table in self._folders_in(namespace)}
             found = [word for word, kind in (("tables", True), ("namespaces", False)) if kind in kinds]
             raise NamespaceNotEmpty(namespace, " and ".join(found) or "files")
-        self._note(namespace, "dropped", author, claim)
+        self._note(author, claim, _change_of(namespace, "dropped"))
 
     def update_properties(
         self,
@@ -212,7 +215,7 @@ class FolderNamespaces:
         namespace: Namespace,
         removals: Iterable[str],
         updates: Mapping[str, str],
-        author: Author,  # noqa: ARG002 - as of a protocol
+        author: Author,
         claim: IdempotencyClaim | None = None,  # noqa: ARG002 - as of a protocol
     ) -> PropertyChanges:
         """Refuse to set properties; those to be removed are missing.
@@ -225,14 +228,27 @@ class FolderNamespaces:
             raise NoSuchNamespace(namespace)
         if updates:
             raise _no_properties(f"set {', '.join(sorted(updates))[:200]} of {namespace}")
-        return PropertyChanges([], [], list(removals))
+        changes = PropertyChanges([], [], list(dict.fromkeys(removals)))
+        self._note(author, None)
+        return changes
 
-    def _note(self, namespace: Namespace, event: str, author: Author, claim: IdempotencyClaim | None) -> None:
-        receipts = author.receipts_of(LandedChange("namespace", event, namespace.levels))
+    def _note(
+        self,
+        author: Author,
+        claim: IdempotencyClaim | None,
+        change: LandedChange | None = None,
+        *before: LandedChange,
+    ) -> None:
+        receipts = author.receipts_of(change, *before)
         try:
             self.rows.check_and_put([], author, claim, receipts=receipts)
         except IcetowerError as error:
-            log.warning("a change of namespace %s has no receipt: %s", namespace, error)
+            levels = () if change is None else change.levels
+            log.warning("a change of namespace %s has no receipt: %s", ".".join(levels), error)
+
+
+def _change_of(namespace: Namespace, event: str) -> LandedChange:
+    return LandedChange("namespace", event, namespace.levels)
 
 
 def _no_properties(what: str) -> Exception:

@@ -50,13 +50,16 @@ class Author:
     head: ReceiptHead | None = None
     """What its receipt begins with; None for what the server does unasked."""
 
-    def receipts_of(self, change: LandedChange | None) -> list[CommitReceipt]:
-        """Return the receipt of a request that makes this change or none, if it is to have one."""
+    def receipts_of(self, change: LandedChange | None, *before: LandedChange) -> list[CommitReceipt]:
+        """Return the receipt of a request that makes this change or none, if it is to have one.
+
+        What had to be made before is named first.
+        """
         if self.head is None:
             return []
         if change is None:
             return [CommitReceipt(self.head, Outcome.UNCHANGED, self.at_ms)]
-        return [landed(self.head, self.at_ms, [change])]
+        return [landed(self.head, self.at_ms, [*before, change])]
 
 
 @dataclass(frozen=True, slots=True)

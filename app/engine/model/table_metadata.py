@@ -280,7 +280,7 @@ def complete(parsed: TableMetadata) -> TableMetadata:
 
 
 def _counters(parsed: TableMetadata, specs: tuple[PartitionSpec, ...]) -> dict[str, object]:
-    """Return the counters of ids that are missing, or lower than what the metadata itself uses.
+    """Return the counters of ids that are missing, or lower than the ids in use.
 
     The next ids would be given a second time, and old files be read as if they had the new columns or rows.
     """

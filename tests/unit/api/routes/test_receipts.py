@@ -175,6 +175,23 @@ def test_repeated_request_is_answered_with_the_commit_id_of_the_first(api: httpx
     assert receipt == receipt_of(api, again)
 
 
+def test_receipt_of_a_nested_namespace_names_those_that_were_made_for_it(api: httpx.Client, ns: str) -> None:
+    at = "/v1/namespaces"
+    made = api.post(at, json={"namespace": [ns, "a", "b"]})
+    for name in ("a%1Fb", "a"):
+        api.delete(f"{at}/{ns}%1F{name}").raise_for_status()
+    back = api.post("/v1/undrop", json={"namespace": [ns, "a", "b"]})
+
+    assert [(change["event"], change["namespace"]) for change in receipt_of(api, made)["changes"]] == [
+        ("created", [ns, "a"]),
+        ("created", [ns, "a", "b"]),
+    ]
+    assert [(change["event"], change["namespace"]) for change in receipt_of(api, back)["changes"]] == [
+        ("created", [ns, "a"]),
+        ("undropped", [ns, "a", "b"]),
+    ]
+
+
 def test_request_that_has_nothing_to_change_is_unchanged(api: httpx.Client, ns: str) -> None:
     make_table(api, ns, "t")
     at, name = f"/v1/namespaces/{ns}", {"namespace": [ns], "name": "t"}
@@ -188,6 +205,21 @@ def test_request_that_has_nothing_to_change_is_unchanged(api: httpx.Client, ns: 
     receipts = [receipt_of(api, api.post(path, json=body)) for path, body in asked]
 
     assert [(receipt["outcome"], "changes" in receipt) for receipt in receipts] == [("unchanged", False)] * 3
+
+
+def test_changes_of_namespaces_in_folders_have_receipts(api: httpx.Client, ns: str, tmp_path: Path) -> None:
+    body = {"name": ns, "root-location": f"file://{tmp_path}/folders", "layout": "hadoop"}
+    api.post("/management/v1/warehouses", json=body).raise_for_status()
+    at = f"/v1/{ns}/namespaces"
+
+    made = api.post(at, json={"namespace": ["a", "b"]})
+    removed = api.post(f"{at}/a/properties", json={"removals": ["x"]})
+
+    made_receipt, removed_receipt = [
+        api.get(f"/v1/{ns}/commits/{answer.headers[HEADER]}").json() for answer in (made, removed)
+    ]
+    assert [change["namespace"] for change in made_receipt["changes"]] == [["a"], ["a", "b"]]
+    assert removed_receipt["outcome"] == "unchanged"
 
 
 def test_what_changes_nothing_has_no_commit_id(api: httpx.Client, ns: str) -> None:
