@@ -123,6 +123,8 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
     table = None if name is None else identifier_from(name, separator)
     place = None if namespace is None else namespace_from(namespace, separator)
     wanted, pause_s = _jobs_from(jobs), duration_from(every)
+    if watch and not pause_s:
+        raise typer.BadParameter(f"--every {every}: without a pause the server would be asked all the time")
     open_catalog = partial(connected, uri, warehouse, patience_seconds=LONGEST_REQUEST_S)
     in_catalog = CatalogJobs(lambda job_id: open_catalog(job=job_id))
     workers: dict[Job, Worker] = {job: in_catalog for job in Job if not job.needs_spark}
@@ -159,6 +161,8 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
 
 def _jobs_from(text: str | None) -> list[Job]:
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    if text is not None and not names:
+        raise typer.BadParameter(f"--jobs names no job: they are {', '.join(Job)}")
     known = {job.value for job in Job}
     for name in names:
         if name not in known:

@@ -282,7 +282,10 @@ def insert_namespace(
     made: list[Namespace],
     of_missing: PropertiesOf = _no_properties,
 ) -> bool:
-    """Insert a namespace and its missing ancestors, which are added to `made`; False if it is there already."""
+    """Insert a namespace and its missing ancestors; False if it is there already.
+
+    The ancestors are added to `made`.
+    """
     above = namespace.levels[:-1]
     parent_id = keep_or_insert(connection, warehouse_id, above, now_ms, made, of_missing)
     return _insert(connection, warehouse_id, namespace, parent_id, properties, now_ms) is not None
@@ -364,7 +367,10 @@ def _find_or_insert(
     of_missing: PropertiesOf,
     now_ms: int,
 ) -> tuple[int, bool]:
-    """Return the namespace's id and whether it is new; it is kept from being dropped until the transaction ends."""
+    """Return the namespace's id and whether it is new.
+
+    It is kept from being dropped until the transaction ends.
+    """
     while True:
         found: int | None = connection.execute(
             _ID_KEPT, parameters_of(warehouse_id, namespace)

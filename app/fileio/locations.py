@@ -103,7 +103,10 @@ def flaw_of(location: str) -> str | None:
 
 
 def flaw_of_new(location: str) -> str | None:
-    """Return why nothing new must be put at a location where files can be read if they are there already."""
+    """Return why nothing new is to be put at a location; None if it may be.
+
+    What is there already can be read there by those who know how.
+    """
     if "?" in location or "#" in location:
         return (
             "it contains '?' or '#', where PyIceberg and others end the path: they would write all files of all tables "

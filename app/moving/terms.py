@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from app.moving.choices import Choice, PathMap
+
+ALLOWABLE: Final = frozenset(
+    {
+        "encrypted",
+        "fenced",
+        "files-missing",
+        "location-overlaps",
+        "location-shared",
+        "outside-warehouse",
+        "same-uuid",
+    }
+)
+"""Codes of findings that refuse an entry unless they are allowed; all others refuse it in any case, or never."""
 
 
 class Mode(StrEnum):

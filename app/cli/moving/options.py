@@ -11,6 +11,7 @@ import typer
 from app.cli.terminal.arguments import identifier_from, pieces_of
 from app.cli.terminal.options import optional
 from app.moving.choices import Choice, PathMap
+from app.moving.terms import ALLOWABLE
 
 _WHAT, _HOW = "What is moved", "How it is moved"
 
@@ -54,10 +55,25 @@ Properties = Annotated[
         "`scope`, or `token=env:NAME`, or `header.NAME=…`; may be repeated.",
     ),
 ]
+
+
+def _check_allowed(codes: list[str] | None) -> list[str] | None:
+    for code in codes or []:
+        if code not in ALLOWABLE:
+            raise typer.BadParameter(
+                f"{code} is no finding that can be allowed; they are {', '.join(sorted(ALLOWABLE))}"
+            )
+    return codes
+
+
 Allowed = Annotated[
     list[str] | None,
     optional(
-        "--allow", metavar="CODE", panel=_HOW, help="A finding that is no reason to refuse; may be repeated."
+        "--allow",
+        metavar="CODE",
+        panel=_HOW,
+        help="A finding that is no reason to refuse; may be repeated.",
+        callback=_check_allowed,
     ),
 ]
 DryRun = Annotated[

@@ -37,6 +37,10 @@ def rest_catalog(uri: str, warehouse: str | None, properties: Mapping[str, str])
 
     These are `token`, or `credential` with `oauth2-server-uri`, `scope`, `audience` and `resource`; and `header.…`.
     """
+    if warehouse == "":
+        raise typer.BadParameter(
+            "the name of the other catalog's warehouse is empty: leave the option out for its default"
+        )
     headers = _headers(properties)
     rest = sorted(key for key in properties if not key.startswith(_HEADER) and key not in _LOGIN)
     if rest:

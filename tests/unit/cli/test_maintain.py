@@ -79,6 +79,17 @@ def test_failure_is_the_exit_status(icetower: Icetower, catalog: RemoteCatalog, 
     assert "Table does not exist" in missing.err
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(["--jobs", ","], "names no job"), (["--watch", "--every", "0s"], "without a pause")],
+)
+def test_options_that_make_no_sense_are_refused(icetower: Icetower, options: list[str], said: str) -> None:
+    refused = icetower("maintain", *options)
+
+    assert refused.status == 2
+    assert said in " ".join(refused.err.replace("│", " ").split())
+
+
 def test_table_is_let_go_when_a_signal_ends_the_command(
     icetower: Icetower, catalog: RemoteCatalog, empty_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -467,3 +467,17 @@ def test_a_catalog_that_is_source_and_target_keeps_what_it_has(
     assert f"{view} is the entry itself: source and target are one warehouse" in done.err
     assert (catalog.tables.load(orders), catalog.views.load(big)) == before
     catalog.tables.commit(orders, [{"action": "set-properties", "updates": {"a": "b"}}])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--from-warehouse", ""], "warehouse is empty"),
+        (["--allow", "same-uiud"], "same-uiud is no finding that can be allowed"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(icetower: Icetower, options: list[str], said: str) -> None:
+    refused = icetower("import", "rest", "http://127.0.0.1:9", "--dry-run", *options)
+
+    assert refused.status == 2
+    assert said in " ".join(refused.err.replace("│", " ").split())
