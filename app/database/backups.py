@@ -41,6 +41,8 @@ def back_up(url: str, target: Path) -> int:
             f"{target} is a name for what SQLite and servers keep beside the database, such as its log: they would "
             "take the copy for it. Give it another one"
         )
+    if not target.absolute().parent.is_dir():
+        raise DatabaseUnavailable(f"Cannot copy {source} to {target}: there is no folder {target.parent}")
     _forget_broken_off(target.absolute().parent)
     partial = target.with_name(f".{target.name}.{uuid4().hex}{_PARTIAL}")
     try:
@@ -56,7 +58,10 @@ def back_up(url: str, target: Path) -> int:
             raise InvalidSetting(f"{target} is there already; a backup never replaces a file") from error
         _sync(target.absolute().parent)
     except (sqlite3.Error, OSError) as error:
-        raise DatabaseUnavailable(f"Cannot copy {source} to {target}: {error}") from error
+        # The name of the partial file says nothing to a person.
+        is_of_partial = isinstance(error, OSError) and str(error.filename) == f"{partial}"
+        reason = getattr(error, "strerror", None) if is_of_partial else error
+        raise DatabaseUnavailable(f"Cannot copy {source} to {target}: {reason}") from error
     finally:
         for left in (partial, Path(f"{partial}-journal")):
             with suppress(OSError):

@@ -175,7 +175,7 @@ def test_a_damaged_database_leaves_no_copy(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     catalog_on(f"sqlite:///{tmp_path}/icetower.db")
 
-    with pytest.raises(DatabaseUnavailable, match=r"No such file or directory: '.*/nowhere/"):
+    with pytest.raises(DatabaseUnavailable, match=r"to .*/nowhere/copy.db: there is no folder .*/nowhere$"):
         back_up(f"sqlite:///{tmp_path}/icetower.db", tmp_path / "nowhere" / "copy.db")
 
 
