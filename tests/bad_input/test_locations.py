@@ -249,8 +249,8 @@ REGISTRATIONS = [
         400,
         f"Invalid location in table property write.data.path {OUTSIDE}",
     ),
-    registering("a view", "$WAREHOUSE/view.json", 400, "…: Field required"),
-    registering("a view's own file", "$VIEW_METADATA", 400, "…: Field required"),
+    registering("a view", "$WAREHOUSE/view.json", 400, "It is the metadata of a view, not of a table"),
+    registering("a view's own file", "$VIEW_METADATA", 400, "It is the metadata of a view, not of a table"),
     Attack(
         "onto a table",
         POST,
@@ -296,7 +296,9 @@ REGISTRATIONS = [
         body={"name": "t", "metadata-location": "$METADATA"},
     ),
     registering_view("view outside", "$OUTSIDE/secret.json", 400, f"Invalid metadata-location {OUTSIDE}"),
-    registering_view("view that is a table", "$METADATA", 400, "view-uuid: Field required"),
+    registering_view(
+        "view that is a table", "$METADATA", 400, "It is the metadata of a table, not of a view"
+    ),
     registering_view("view of version 2", "$WAREHOUSE/view-v2.json", 400, "format-version: …"),
     registering_view(
         "view without its version",

@@ -198,6 +198,7 @@ class _Versioned(BaseModel):
     """A document of any format version."""
 
     format_version: Annotated[Int, Field(alias="format-version")]
+    view_uuid: Annotated[JsonValue, Field(alias="view-uuid")] = None
 
 
 def read_table_metadata(content: bytes) -> TableMetadata:
@@ -220,11 +221,13 @@ def read_table_metadata(content: bytes) -> TableMetadata:
 
 
 def _check_version_of(content: bytes) -> None:
-    """Raise an error about the format version if that is wrong: it explains all other faults."""
+    """Raise an error about the kind or the format version if that is wrong: it explains all other faults."""
     try:
         found = _Versioned.model_validate_json(content)
     except ValidationError:
         return
+    if found.view_uuid is not None:
+        raise InvalidMetadata("It is the metadata of a view, not of a table")
     _check_version(found.format_version)
 
 

@@ -6,7 +6,7 @@ import json
 from functools import cached_property
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError
 
 from app.engine.model.document import FIRST_ERROR, INT, UUID, Document, Int, Long, Text
 from app.engine.model.ids import Location, SchemaId, TableUuid
@@ -87,13 +87,32 @@ class ViewMetadata(Document):
         return self.versions_by_id[self.current_version_id]
 
 
+class _OfTable(BaseModel):
+    """What only the metadata of a table has."""
+
+    last_column_id: Annotated[Int, Field(alias="last-column-id")]
+
+
+def _check_kind_of(content: bytes) -> None:
+    """Raise an error if a document is that of a table: it explains all other faults."""
+    try:
+        _OfTable.model_validate_json(content)
+    except ValidationError:
+        return
+    raise InvalidMetadata("It is the metadata of a table, not of a view")
+
+
 def read_view_metadata(content: bytes) -> ViewMetadata:
     """Parse a view metadata document.
 
     Raises:
         InvalidMetadata: names the field that is missing or wrong.
     """
-    metadata = ViewMetadata.from_json(content)
+    try:
+        metadata = ViewMetadata.from_json(content)
+    except InvalidMetadata:
+        _check_kind_of(content)
+        raise
     if len(metadata.versions_by_id) != len(metadata.versions):
         raise InvalidMetadata("Two view versions have the same version-id")
     if metadata.current_version_id not in metadata.versions_by_id:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from app.engine.model.table_metadata import read_table_metadata
 from app.engine.model.view_metadata import SqlRepresentation, ViewVersion, read_view_metadata
 from app.errors import InvalidMetadata
 from tests.unit.engine.documents import (
@@ -14,6 +15,7 @@ from tests.unit.engine.documents import (
     column,
     encoded,
     schema_json,
+    table_json,
     view,
     view_json,
     view_version_json,
@@ -115,3 +117,12 @@ def test_versions_that_differ_in_anything_else_do_not_define_the_same(changes: J
 
 def test_views_versions_are_found_by_id() -> None:
     assert list(view(view_version_json(3), view_version_json(5)).versions_by_id) == [3, 5]
+
+
+@pytest.mark.parametrize("format_version", [1, 2, 3])
+def test_metadata_of_the_other_kind_is_called_so(format_version: int) -> None:
+    with pytest.raises(InvalidMetadata) as caught:
+        read_table_metadata(encoded(view_json(view_version_json(1))))
+
+    assert str(caught.value) == "It is the metadata of a view, not of a table"
+    assert refusal(table_json(format_version)) == "It is the metadata of a table, not of a view"
