@@ -221,7 +221,10 @@ def read_table_metadata(content: bytes) -> TableMetadata:
 
 
 def _check_version_of(content: bytes) -> None:
-    """Raise an error about the kind or the format version if that is wrong: it explains all other faults."""
+    """Raise an error about the kind or the format version if that is wrong.
+
+    It explains all other faults.
+    """
     try:
         found = _Versioned.model_validate_json(content)
     except ValidationError:
