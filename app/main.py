@@ -243,10 +243,16 @@ def build_server(
     )
 
 
-def prepare(settings: Settings, database: Database, server: Server) -> None:
+def prepare(settings: Settings, database: Database, server: Server, *, has_tables: bool = False) -> None:
     """Prepare the database for requests; this may run again, and twice at once.
 
     SQLite is migrated. Postgres is not: other servers may be at work on it.
+
+    Args:
+        settings: of the server.
+        database: which.
+        server: on this database.
+        has_tables: whether there may be tables in the default warehouse that its new database does not know.
 
     Raises:
         DatabaseBehind: the database's revision is not the one this build knows.
@@ -271,6 +277,7 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
                 settings.default_warehouse_properties.get_secret_value(),
                 settings.default_warehouse_overrides.get_secret_value(),
                 settings.default_warehouse_storage.get_secret_value(),
+                has_tables=has_tables,
             )
         except WarehouseExists:
             pass

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -23,6 +24,7 @@ from app.moving.sources import SourceFailed
 
 _ALONE = frozenset({"serve", "migrate", "rebuild", "backup"})
 """Commands that need none of the others, whose libraries would take a third of the time of a start."""
+_OUTPUT: Final = "standard output"
 
 
 def command_line(arguments: Sequence[str] = ()) -> typer.Typer:
@@ -67,12 +69,34 @@ def _check_text(arguments: Sequence[str]) -> None:
             raise InvalidSetting(f"Invalid argument {argument!r}: it is not valid UTF-8")
 
 
+class _Output(io.FileIO):
+    """Standard output, whose failures say what could not be written: those of other files have names as well."""
+
+    def write(self, content: Any, /) -> int:
+        """Write to standard output."""
+        try:
+            return super().write(content)
+        except OSError as error:
+            error.filename = _OUTPUT
+            raise
+
+
 def _open_standard_streams() -> None:
     """Open those that are closed, to nowhere: else the next files would be them."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
             setattr(sys, name, os.fdopen(nowhere, "r" if number == 0 else "w", encoding="utf-8"))
+    before = sys.stdout
+    if before is sys.__stdout__ and isinstance(before, io.TextIOWrapper):
+        output = _Output(before.fileno(), "wb", closefd=False)
+        sys.stdout = io.TextIOWrapper(
+            output if before.write_through else io.BufferedWriter(output),
+            encoding=before.encoding,
+            errors=before.errors,
+            line_buffering=before.line_buffering,
+            write_through=before.write_through,
+        )
 
 
 def _print_to_nowhere() -> None:
@@ -85,42 +109,39 @@ def _print_to_nowhere() -> None:
 def run() -> None:
     """Run the command line, and exit with its status."""
     _open_standard_streams()
+    status = _carry_out(sys.argv[1:])
     try:
-        _check_text(sys.argv[1:])
-        try:
-            command_line(sys.argv[1:])(prog_name="icetower")
-        finally:
-            sys.stdout.flush()  # a failure at the end of the process would be Python's to print
+        sys.stdout.flush()  # a failure at the end of the process would be Python's to print
+    except OSError as error:
+        status = status or _failed(error)
+        _print_to_nowhere()
+    sys.exit(status)
+
+
+def _carry_out(arguments: list[str]) -> int:
+    """Carry a command out, say why it failed if it did, and return its exit status."""
+    try:
+        _check_text(arguments)
+        command_line(arguments)(prog_name="icetower")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else bool(end.code)
     except InvalidSetting as error:
         print_failure(str(error))
-        sys.exit(WRONG_USAGE)
+        return WRONG_USAGE
     except CatalogUnreachable as failure:
         print_failure(
             f"{failure}. Is the server running (`icetower serve`)? Another address: --uri or ICETOWER_URI"
         )
-        sys.exit(REFUSED)
     except CatalogRefused as refused:
         print_failure(refused.message)
         for line in conflict_lines(refused.conflict or {}):
             remark(line)
-        sys.exit(REFUSED)
     except (CallFailed, IcetowerError, SourceFailed) as failure:
         print_failure(str(failure))
-        sys.exit(REFUSED)
     except KeyboardInterrupt:
-        sys.exit(STOPPED)  # before the command began, or after it
+        return STOPPED  # before the command began, or after it
     except OSError as error:
-        # Files have names. What is printed goes to none, as where a log of the command's output is on a full disk.
-        is_output = error.errno in (errno.ENOSPC, errno.EPIPE) and error.filename is None
-        if is_output:
-            _print_to_nowhere()
-        if is_output and error.errno == errno.EPIPE:
-            sys.exit(REFUSED)  # its reader, such as `head`, has seen enough
-        lost = (
-            f"Standard output cannot be written: {error.strerror}. What the command had done by then is done"
-        )
-        print_failure(lost if is_output else str(error))
-        sys.exit(REFUSED)
+        return _failed(error)
     except Exception as error:
         if sys.flags.dev_mode:
             raise
@@ -129,7 +150,18 @@ def run() -> None:
             f"Nothing was prepared for this ({type(error).__name__}: {error}, at {Path(where.filename).name} "
             f"line {where.lineno}): an answer of another kind of server, or a fault of Icetower"
         )
-        sys.exit(REFUSED)
+    return REFUSED
+
+
+def _failed(error: OSError) -> int:
+    """Say what could not be read or written, and return the exit status."""
+    if error.filename != _OUTPUT:
+        print_failure(str(error))
+    elif error.errno != errno.EPIPE:  # else its reader, such as `head`, has seen enough
+        print_failure(
+            f"Standard output cannot be written: {error.strerror}. What the command had done by then is done"
+        )
+    return REFUSED
 
 
 def _print_version(is_asked: bool) -> None:

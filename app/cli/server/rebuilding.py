@@ -76,7 +76,7 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
         closing(open_database(settings)) as database,
     ):
         server = build_server(settings, database)
-        prepare(settings, database, server)
+        prepare(settings, database, server, has_tables=True)
         with _chosen_warehouse(server, options, settings.default_warehouse) as warehouse:
             catalog = Catalog(server, warehouse, _CALLER)
             plan = plan_rebuild(catalog, options.wish())

@@ -143,6 +143,48 @@ def test_an_answer_that_has_lost_its_reader_ends_without_a_word(
     assert (done.returncode, done.stderr) == (1, "")
 
 
+FAILING = """
+from app.cli import main
+from app.errors import InvalidSetting
+
+def command(**_):
+    print("begun")
+    raise {failure}
+
+main.command_line = lambda _: command
+main.run()
+"""
+"""A command that prints something and fails."""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_refusal_is_said_though_standard_output_has_no_room(
+    unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    program = FAILING.format(failure="InvalidSetting('there is no such colour')")
+
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" >/dev/full', sys.executable, program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    lost, refused = "Standard output cannot be written", "there is no such colour"
+    assert (lost in done.stderr, refused in done.stderr) == ((True, False) if unbuffered else (False, True))
+    assert done.returncode == (1 if unbuffered else 2)
+
+
+def test_a_full_disk_under_another_file_is_not_taken_for_standard_output() -> None:
+    program = FAILING.format(failure="OSError(28, 'No space left on device')")
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (1, "begun\n")
+    assert done.stderr == "Error: [Errno 28] No space left on device\n"
+
+
 @pytest.mark.parametrize(
     "arguments", [["tabel"], ["table", "lst"], ["table", "list", "--colour"], ["table", "list"]]
 )

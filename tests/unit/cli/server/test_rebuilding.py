@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from app.catalog import named
+from app.catalog.context.callers import SERVER_ITSELF
+from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.exports.writing import export_pointers
+from app.catalog.warehouses import create_warehouse
 from app.database.warehouses import Layout
 from app.fileio.local import LocalFiles
 from tests.builders.catalogs import new_warehouse, server_on
@@ -207,3 +210,21 @@ def test_a_default_warehouse_that_cannot_be_is_wrong_usage(
 
     assert refused.status == 2
     assert refused.err.startswith(f"Error: Invalid setting {setting}: ")
+
+
+def test_a_default_warehouse_where_none_would_be_made_today_comes_back(
+    bare: Icetower, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = folder / "C#"
+    root = f"file://{place}/.icetower/warehouse"
+    place.mkdir()
+    elsewhere = server_on(f"sqlite:///{folder}/elsewhere.db", LocalFiles())
+    create_warehouse(elsewhere, SERVER_ITSELF, "default", root, {}, {}, {}, has_tables=True)
+    warehouse = elsewhere.warehouses.find("default")
+    assert warehouse is not None
+    table_in(Catalog(elsewhere, warehouse, SERVER_ITSELF))
+    monkeypatch.chdir(place)
+
+    done = bare("rebuild", "--yes")
+
+    assert "Made 1 pointer" in done.out, done.err
