@@ -34,6 +34,8 @@ SHORTEST_WINDOW_MS: Final = 3.0
 LONGEST_WINDOW_MS: Final = 15_000.0
 OFTEN: Final = 2
 """A writer that has lost so often is counted when it lands."""
+MOST_SLOTS: Final = 512
+"""More writers are answered at once; a row with all of them would be too long to change at each loss."""
 MOST_FIRST_LOSSES, MOST_SHARING = 128, 64
 HANDOVER_MS: Final = 50
 """How long a server leaves a lease that another one waits for before it takes it again."""
@@ -291,7 +293,9 @@ class LandingQueue:
         now_ms: int,
         before: Before = Before(),
     ) -> bool:
-        """Note that a writer has lost a race; False if its retries are used up by now.
+        """Note that a writer has lost a race; False if it gets no slot.
+
+        That is so if its retries are used up, or if too many others have one.
 
         Args:
             writer: who has lost.
@@ -309,6 +313,8 @@ class LandingQueue:
         if before.waits_with_load and slot is None and first_ms is None:
             self._note_first_loss(writer, now_ms)
             return True
+        if slot is None and len(self.slots) >= MOST_SLOTS:
+            return False
         if slot is not None:
             self._count_end(slot, now_ms, lost=1)
         losses = 1 + (slot.losses if slot else first_ms is not None)

@@ -14,6 +14,7 @@ from app.catalog.slots.queue import (
     MARGIN_MS,
     MOST_FIRST_LOSSES,
     MOST_SHARING,
+    MOST_SLOTS,
     SLOW,
     Before,
     LandingQueue,
@@ -127,6 +128,16 @@ def test_only_so_many_first_losses_are_remembered_and_not_for_ever() -> None:
     queue.lose("late", RETRIES, 1, NOW + KEPT_MS, Before(waits_with_load=True))
 
     assert list(queue.first_losses) == ["late"]
+
+
+def test_only_so_many_writers_have_slots_and_the_others_are_answered_at_once() -> None:
+    queue = LandingQueue()
+    for number in range(MOST_SLOTS):
+        assert lose(queue, str(number), NOW)
+
+    assert not lose(queue, "late", NOW)
+    assert "late" in queue.release(["late", "1"], NOW, HOLD_MS)
+    assert lose(queue, "1", NOW), "it has one already"
 
 
 def test_addresses_whose_writers_share_connections_are_known_for_a_while() -> None:
