@@ -295,9 +295,12 @@ def _counters(parsed: TableMetadata, specs: tuple[PartitionSpec, ...]) -> dict[s
     column_id = max((schema.highest_given_id for schema in (*parsed.schemas, *single)), default=0)
     if column_id > parsed.last_column_id:
         counters["last_column_id"] = column_id
-    partition_id = max(spec.highest_field_id for spec in specs)
-    if parsed.last_partition_id is None or partition_id > parsed.last_partition_id:
-        counters["last_partition_id"] = partition_id
+    if parsed.last_partition_id is None:
+        counters["last_partition_id"] = max(spec.highest_field_id for spec in specs)
+    else:
+        partition_id = max((field.field_id for spec in specs for field in spec.fields), default=0)
+        if partition_id > parsed.last_partition_id:
+            counters["last_partition_id"] = partition_id
     if parsed.format.has_row_lineage and parsed.next_row_id is not None:
         ends = (
             item.first_row_id + (item.added_rows or 0)

@@ -57,6 +57,19 @@ def _blobs(document: Json) -> list[Json]:
     return [blob for item in document.get("statistics", ()) for blob in item["blob-metadata"]]
 
 
+def _lift_counters(document: Json, _case: Case) -> None:
+    given = [field["field-id"] for spec in document.get("partition-specs", ()) for field in spec["fields"]]
+    if "last-partition-id" in document:
+        document["last-partition-id"] = max(document["last-partition-id"], *given, 0)
+    if "next-row-id" in document:
+        ends = [item["first-row-id"] + item.get("added-rows", 0) for item in _with_rows(document)]
+        document["next-row-id"] = max(document["next-row-id"], *ends, 0)
+
+
+def _with_rows(document: Json) -> list[Json]:
+    return [item for item in document.get("snapshots", ()) if item.get("first-row-id") is not None]
+
+
 NORMALISATIONS = (
     *APPLYING_NORMALISATIONS,
     Normalisation(
@@ -85,6 +98,11 @@ NORMALISATIONS = (
         _drop_lonely_added_rows,
     ),
     Normalisation("empty properties", "an empty object may be left out", _drop_empty_maps),
+    Normalisation(
+        "counters lower than the ids in use",
+        "the reference would give such an id a second time, and read old files as if they had what is new",
+        _lift_counters,
+    ),
 )
 
 REFUSALS = (

@@ -301,6 +301,7 @@ READ_DIFFERENTLY = {
     "empty properties": table(
         3, encryption_keys=[{"key-id": "k", "encrypted-key-metadata": "aGVsbG8=", "properties": {}}]
     ),
+    "counters lower than the ids in use": table(last_partition_id=5),
 }
 
 
