@@ -70,7 +70,7 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 
 class _Output(io.FileIO):
-    """Standard output, whose failures say what could not be written: those of other files have names as well."""
+    """Standard output, whose failures name it."""
 
     def write(self, content: Any, /) -> int:
         """Write to standard output."""
