@@ -262,13 +262,8 @@ class Simulation:
         known, server = Before(), self._server(attempt)
         if server is not None:
             self._end(attempt, has_lost=True)
-            beginnings, now = server.beginnings, self._now
-            if beginnings.shares(attempt.client, now):
-                known = Before(sharing=attempt.client[0])
-            else:
-                waits_with_load = beginnings.waits_with_load(attempt.client, now)
-                known = Before(beginnings.window_ms, waits_with_load=waits_with_load)
-            beginnings.lease_until_ms = 0.0
+            known = server.beginnings.known_of(attempt.client, self._now)
+            server.beginnings.lease_until_ms = 0.0
         return self.queue is None or not self.queue.lose(
             attempt.key, self._retries, self._head + 1, round(self._now), known
         )

@@ -178,9 +178,7 @@ class FolderNamespaces:
             raise NamespaceExists(namespace)
         made = [above for above in outer if self._tree.list_folder(tree.folder_of(above)) is None]
         self._tree.create_folder(folder)
-        self._note(
-            author, claim, _change_of(namespace, "created"), *(_change_of(above, "created") for above in made)
-        )
+        self._note(namespace, author, claim, *(_change_of(each, "created") for each in (namespace, *made)))
 
     def drop(
         self,
@@ -207,7 +205,7 @@ class FolderNamespaces:
             kinds = {is_table for _, is_table in self._folders_in(namespace)}
             found = [word for word, kind in (("tables", True), ("namespaces", False)) if kind in kinds]
             raise NamespaceNotEmpty(namespace, " and ".join(found) or "files")
-        self._note(author, claim, _change_of(namespace, "dropped"))
+        self._note(namespace, author, claim, _change_of(namespace, "dropped"))
 
     def update_properties(
         self,
@@ -229,11 +227,12 @@ class FolderNamespaces:
         if updates:
             raise _no_properties(f"set {', '.join(sorted(updates))[:200]} of {namespace}")
         changes = PropertyChanges([], [], list(dict.fromkeys(removals)))
-        self._note(author, None)
+        self._note(namespace, author, None)
         return changes
 
     def _note(
         self,
+        namespace: Namespace,
         author: Author,
         claim: IdempotencyClaim | None,
         change: LandedChange | None = None,
@@ -243,8 +242,7 @@ class FolderNamespaces:
         try:
             self.rows.check_and_put([], author, claim, receipts=receipts)
         except IcetowerError as error:
-            levels = () if change is None else change.levels
-            log.warning("a change of namespace %s has no receipt: %s", ".".join(levels), error)
+            log.warning("a change of namespace %s has no receipt: %s", namespace, error)
 
 
 def _change_of(namespace: Namespace, event: str) -> LandedChange:

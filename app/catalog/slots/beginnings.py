@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
+from app.catalog.slots.queue import Before
+
 Client = tuple[str, int]
 """A connection: the address and the port that it comes from."""
 
@@ -124,6 +126,12 @@ class Beginnings:
     def shares(self, client: Client, now_ms: float) -> bool:
         """Return whether a load on a connection may be that of any writer at its address."""
         return now_ms < self.sharing.get(client[0], 0.0)
+
+    def known_of(self, client: Client, now_ms: float) -> Before:
+        """Return what is known of a client that has just lost a race, but for that loss."""
+        if self.shares(client, now_ms):
+            return Before(sharing=client[0])
+        return Before(self.window_ms, waits_with_load=self.waits_with_load(client, now_ms))
 
     def waits_with_load(self, client: Client, now_ms: float) -> bool:
         """Return whether a client that has just lost a race waits with its load, not with its 409."""

@@ -81,10 +81,7 @@ class HeldLoads:
         here = self._tables.get(table)
         if here is None or not self._longest_hold_s:
             return Before()
-        beginnings, now_ms = here.beginnings, _now_ms()
-        if beginnings.shares(client, now_ms):
-            return Before(sharing=client[0])
-        return Before(beginnings.window_ms, waits_with_load=beginnings.waits_with_load(client, now_ms))
+        return here.beginnings.known_of(client, _now_ms())
 
     def knows_pointer(self, table: TableKey) -> bool:
         """Return whether `note_pointer` was called for a table that is contended."""
