@@ -59,13 +59,13 @@ def check_never_landed(
     added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
     # What was registered may be older than what the table was before: its numbers were given twice.
     is_registered = bool(base.seen.registration)
-    asked = {
+    gone = {
         item.snapshot_id
         for item in added
         if (is_refused or item.sequence <= current.last_sequence)
+        and item.snapshot_id not in current.snapshots_by_id
         and (is_registered or not has_all_since(current, item))
     }
-    gone = asked - current.snapshots_by_id.keys()
     if not gone:
         return
     parents = {snapshot.parent_snapshot_id for snapshot in current.snapshots}

@@ -104,12 +104,11 @@ def read_ahead(catalog: Catalog, current: TableMetadata, snapshot: Snapshot) -> 
     Raises:
         InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
-    source = TableManifests(catalog, current)
-    for manifest in source.manifests(snapshot):
-        if manifest.added_snapshot_id == snapshot.snapshot_id:
-            source.entries(as_written(manifest))
-            # If it comes first, it lands as it was sent, and the guard looks at it so.
-            source.keep_listed(as_written(manifest), manifest)
+    source, added_by = TableManifests(catalog, current), snapshot.snapshot_id
+    for manifest in [listed for listed in source.manifests(snapshot) if listed.added_snapshot_id == added_by]:
+        source.entries(as_written(manifest))
+        # If it comes first, it lands as it was sent, and the guard looks at it so.
+        source.keep_listed(as_written(manifest), manifest)
     for snapshot_id in (snapshot.parent_snapshot_id, current.current_snapshot_id):
         listed = None if snapshot_id is None else current.snapshots_by_id.get(snapshot_id)
         if listed is not None:

@@ -84,7 +84,7 @@ def own_changes(
     snapshot_id = late.snapshot.snapshot_id
     lists = compare_lists(snapshot_id, listed, before)
     gone = tuple(manifest for manifest in lists.gone if manifest.may_have_live_files)
-    flaw = next(_flaws_of_lists(current, snapshot_id, lists, len(listed)), None)
+    flaw = next(_flaws_of_lists(current, snapshot_id, lists, listed), None)
     if flaw is None and mode is RebaseMode.APPENDS and gone:
         flaw = refusal(Reason.MANIFESTS, "It merged or rewrote manifests of its parent.")
     if flaw is not None:
@@ -102,9 +102,9 @@ def own_changes(
 
 
 def _flaws_of_lists(
-    current: TableMetadata, snapshot_id: SnapshotId, lists: Lists, count: int
+    current: TableMetadata, snapshot_id: SnapshotId, lists: Lists, listed: Sequence[ManifestFile]
 ) -> Iterator[RebaseRefusal]:
-    if count != len({manifest.manifest_path for manifest in lists.listed}):
+    if len({manifest.manifest_path for manifest in listed}) != len(listed):
         yield refusal(Reason.MANIFESTS, "Its list names a manifest twice.")
     for manifest in lists.new:
         if manifest.added_snapshot_id != snapshot_id:

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final, Generic, TypeVar
 
 from app.fileio.wanted import check_wanted
@@ -44,21 +44,20 @@ class KnownRecords(Generic[Value]):
     """All records, one after the other."""
     values: Sequence[Value]
     """Of each record, in the order of the file."""
-    counts: Mapping[int, int]
-    """For the place of each record, as bytes before the end: how many records there are from it to the end."""
+    sizes: Sequence[int]
+    """How many bytes the last record has, the last two, and so on up to all."""
 
     @classmethod
     def of(cls, schema_text: str, records: Sequence[bytes], values: Sequence[Value]) -> KnownRecords[Value]:
         """Return records that were packed here, with what they stand for."""
-        from_end = accumulate(map(len, reversed(records)))
-        return cls(schema_text, b"".join(records), values, dict(zip(from_end, count(1), strict=False)))
+        return cls(schema_text, b"".join(records), values, list(accumulate(map(len, reversed(records)))))
 
     @cached_property
     def by_start(self) -> dict[bytes, tuple[bytes, Value]]:
         """The bytes of records and their values, by the bytes of their first field."""
         content = self.content
-        places = [len(content) - rest for rest in sorted((0, *self.counts), reverse=True)]
-        if len(places) != len(self.values) + 1:
+        places = [len(content) - size for size in (*reversed(self.sizes), 0)]
+        if any(pos == end for pos, end in pairwise(places)):
             return {}  # Some records have no bytes.
         end_of_start = _end_of_start(record_type(self.schema_text, ()))
         return {
@@ -82,9 +81,9 @@ class KnownRecords(Generic[Value]):
             start = len(self.content) - total + pos
             # A few bytes tell most apart, where records are as long as others.
             if (
-                self.counts.get(total - pos) == left
+                self._has_last(left, total - pos)
                 and content.startswith(self.content[start : start + _FEW_BYTES], pos)
-                and all(self.counts.get(total - end, 0) == behind for end, behind in ends if end > pos)
+                and all(self._has_last(behind, total - end) for end, behind in ends if end > pos)
                 and content.endswith(self.content[start:])
             ):
                 return left
@@ -93,6 +92,12 @@ class KnownRecords(Generic[Value]):
             except (ValueError, IndexError):
                 return 0  # Reading it says what is wrong.
         return 0
+
+    def _has_last(self, count: int, size: int) -> bool:
+        """Return whether so many last records have this size."""
+        if count:
+            return count <= len(self.sizes) and self.sizes[count - 1] == size
+        return not size
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +134,12 @@ class AvroFile:
         before = {} if known is None or shared else known.by_start
         end_of_start = _end_of_start(kind)
         values: list[Value] = []
-        counts: dict[int, int] = {}
+        sizes: list[int] = []
+        """The first one's comes first."""
         for end, left_behind in ends:
             check_wanted()
             while left > max(left_behind, shared):
-                counts[len(content) - pos] = left
+                sizes.append(len(content) - pos)
                 start = content[pos : end_of_start(content, pos)]
                 same = before.get(start)
                 # Where a record ends follows from its own bytes alone: one that begins with another is that one.
@@ -148,10 +154,11 @@ class AvroFile:
                 break
             if pos != end:
                 raise ValueError("a block does not have the records it says")
+        sizes.reverse()
         if known is not None and shared:
             values += known.values[-shared:]
-            counts |= {rest: number for rest, number in known.counts.items() if number <= shared}
-        return KnownRecords(self.schema_text, content, values, counts)
+            sizes = [*known.sizes[:shared], *sizes]
+        return KnownRecords(self.schema_text, content, values, sizes)
 
     def _ends(self) -> list[tuple[int, int]]:
         """Return where each block ends among all, and how many records are left behind it."""

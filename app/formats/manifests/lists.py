@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
@@ -143,8 +143,18 @@ def write_manifest_list(
     parent_snapshot_id: SnapshotId | None,
     sequence_number: int,
     first_row_id: int | None = None,
+    complete: Callable[[ManifestFile], ManifestFile] = lambda manifest: manifest,
 ) -> WrittenList:
     """Return a manifest list of these manifests, numbered as `assign_numbers` does.
+
+    Args:
+        manifests: in the order of the list.
+        format_version: the table's.
+        snapshot_id: the snapshot's own.
+        parent_snapshot_id: its parent's.
+        sequence_number: the snapshot's.
+        first_row_id: the snapshot's.
+        complete: gives a manifest what its line needs, and may not have; asked for those without a line only.
 
     Raises:
         ValueError: a manifest does not fit the format version, or lacks a required value.
@@ -152,11 +162,6 @@ def write_manifest_list(
     Spec: #manifest-lists
     """
     version = FORMAT_VERSIONS[format_version]
-    numbered, next_row_id = assign_numbers(
-        manifests,
-        sequence_number=sequence_number if version.has_sequence_numbers else 0,
-        first_row_id=first_row_id if version.has_row_lineage else None,
-    )
     metadata = {
         "snapshot-id": str(snapshot_id),
         "parent-snapshot-id": "null" if parent_snapshot_id is None else str(parent_snapshot_id),
@@ -166,21 +171,30 @@ def write_manifest_list(
         metadata["sequence-number"] = str(sequence_number)
     if version.has_row_lineage:
         metadata["first-row-id"] = "null" if first_row_id is None else str(first_row_id)
-    for manifest in () if version.has_delete_files else numbered:
-        if manifest.content is not ManifestContent.DATA:
+    packing = _packing(format_version)
+    number = sequence_number if version.has_sequence_numbers else 0
+    next_row_id = first_row_id if version.has_row_lineage else None
+    numbered: list[ManifestFile] = []
+    lines: list[bytes] = []
+    for manifest in manifests:
+        packed = manifest.packed
+        # A line is packed when its manifest has its numbers. Some may have no row ids yet.
+        if packed and packed[0] is packing and (next_row_id is None or manifest.first_row_id is not None):
+            numbered.append(manifest)
+            lines.append(packed[1])
+            continue
+        (with_numbers,), next_row_id = assign_numbers(
+            (complete(manifest),), sequence_number=number, first_row_id=next_row_id
+        )
+        if with_numbers.content is not ManifestContent.DATA and not version.has_delete_files:
             raise ValueError(
                 f"Cannot list {manifest.manifest_path}: format version {format_version} has no delete files"
             )
-    packing = _packing(format_version)
-    lines = [
-        packed[1]
-        if (packed := manifest.packed) is not None and packed[0] is packing
-        else _pack_line(packing, manifest)
-        for manifest in numbered
-    ]
+        numbered.append(with_numbers)
+        lines.append(_pack_line(packing, with_numbers))
     return WrittenList(
         write_packed(packing, lines, metadata),
-        KnownRecords.of(packing.schema_text, lines, numbered),
+        KnownRecords.of(packing.schema_text, lines, tuple(numbered)),
         next_row_id,
     )
 

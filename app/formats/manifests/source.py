@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 from app.engine.model.files.entry_filters import FileColumns
@@ -19,6 +20,7 @@ from app.formats.manifests.headers import unlisted_manifest
 from app.formats.manifests.lists import KnownLines, read_manifest_list
 from app.formats.manifests.live_columns import UnpackedManifest
 
+_SUMMARIES: Final = attrgetter("partitions")
 _LISTED_BYTES: Final = 1_000
 """With its line as it was packed last."""
 _SUMMARY_BYTES: Final = 250
@@ -178,5 +180,5 @@ class FileManifestSource:
 
 def _size_of_list(manifests: Sequence[ManifestFile]) -> int:
     """Return about how much memory a manifest list takes."""
-    summaries = sum(len(manifest.partitions or ()) for manifest in manifests)
+    summaries = sum(map(len, filter(None, map(_SUMMARIES, manifests))))
     return _LISTED_BYTES * len(manifests) + _SUMMARY_BYTES * summaries

@@ -163,17 +163,13 @@ class SnapshotFiles:
         first_row_id = (base.next_row_id or 0) if base.format.has_row_lineage else None
         try:
             packed = write_manifest_list(
-                [
-                    manifest
-                    if None not in _COUNTS(manifest)
-                    else self._completed(manifest, parent_id or snapshot_id)
-                    for manifest in manifests
-                ],
+                manifests,
                 format_version=base.format_version,
                 snapshot_id=snapshot_id,
                 parent_snapshot_id=parent_id,
                 sequence_number=sequence_number,
                 first_row_id=first_row_id,
+                complete=lambda manifest: self._completed(manifest, parent_id or snapshot_id),
             )
         except ValueError as error:
             raise CorruptTable(base.location, str(error)) from error
@@ -187,6 +183,8 @@ class SnapshotFiles:
 
         Row ids are given by these counts: without them the rows of two manifests would have the same ones.
         """
+        if None not in _COUNTS(manifest):
+            return manifest
         if manifest.added_snapshot_id is not None and not self._base.format.requires_manifest_counts:
             return manifest
         files, rows = dict.fromkeys(EntryStatus, 0), dict.fromkeys(EntryStatus, 0)
