@@ -133,6 +133,12 @@ class Export:
     warehouses: list[ExportedWarehouse] = field(default_factory=list)
     """The server's others; only in exports of its first one."""
 
+    @property
+    def mark(self) -> str:
+        """That of the database that it was made of; empty if the file has another name."""
+        match = _NAME.fullmatch(self.location.rpartition("/")[2])
+        return match["mark"] if match is not None else ""
+
 
 def export_folder(root: str, warehouse: str) -> Location:
     """Return where the exports of a warehouse lie."""

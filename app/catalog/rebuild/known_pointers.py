@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -80,6 +80,8 @@ class Known:
     """What the database remembers to have dropped."""
     export: Export | None = None
     """The export that names come from."""
+    is_export_own: bool = True
+    """Whether it is of this very database, from after this backup of it; another one may be in use."""
     drops: tuple[ExportedDrop, ...] = ()
     """What can come back as the export says, and the database has not; earliest drop first."""
     noted: tuple[ExportedDrop, ...] = ()
@@ -118,6 +120,7 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
     elif uses_exports:
         known.export = _newest_export(catalog)
     if known.export is not None:
+        known.is_export_own = known.export.mark == mark_of(catalog.server).hex()
         known.pointers += _not_yet_there(known.pointers, known.export)
         known.drops = tuple(_drops_to_note(catalog, known, known.export))
     dropped = catalog.server.dropped.list(catalog.warehouse.id, 0)
@@ -178,10 +181,19 @@ def _newest_export(catalog: Catalog) -> Export | None:
 
     A damaged one is passed over for the one before. So is one that this database wrote and has all of: if it is an old
     backup, an export from after the backup may stand before it. What other databases wrote before it is out of date.
+    A database that wrote in turn with this one is that of another catalog, which has tables here, too.
     """
     folder = export_folder(catalog.warehouse.root_location, catalog.warehouse.name)
     found: list[ExportFile] = list_exports(catalog.files, folder)
     own = mark_of(catalog.server).hex()
+    beside = _written_in_turn(found, own)
+    if beside:
+        log.warning(
+            "another database exported the names of its tables here in turn with this one, and may be in use: its "
+            "exports are passed over. To take names from the newest of them, give it with --export: %s",
+            max(beside.values(), key=_time_of).location,
+        )
+        found = [file for file in found if file.mark not in beside]
     others: list[Location] = []
     known_sequence, has_own = catalog.server.pointer_exports.last_sequence(), False
     for file in reversed(found):
@@ -203,6 +215,14 @@ def _newest_export(catalog: Catalog) -> Export | None:
         if file.mark == own and export.sequence <= known_sequence:
             has_own = True
             continue
+        if file.mark != own:
+            for other in _written_in_turn(found, file.mark).values():
+                log.warning(
+                    "two databases exported names here in turn: of two catalogs, each with tables of its own. If the "
+                    "one that is lost is not that of %s, give the newest of the other one with --export: %s",
+                    file.location,
+                    other.location,
+                )
         return export
     if others:
         # A rebuild that was broken off may have left half of the names, and a server saved them.
@@ -213,6 +233,28 @@ def _newest_export(catalog: Catalog) -> Export | None:
             others[0],
         )
     return None
+
+
+def _written_in_turn(found: Sequence[ExportFile], mark: str) -> dict[str, ExportFile]:
+    """Return the newest export of each other database that was alive while one was, by mark.
+
+    One that was lost wrote all of its exports before the first of the one that came in its place.
+    """
+    spans: dict[str, tuple[ExportFile, ExportFile]] = {}
+    for file in found:  # oldest first
+        spans[file.mark] = (spans.get(file.mark, (file, file))[0], file)
+    if mark not in spans:
+        return {}
+    first, last = map(_time_of, spans.pop(mark))
+    return {
+        other: newest
+        for other, (oldest, newest) in spans.items()
+        if _time_of(oldest) < last and first < _time_of(newest)
+    }
+
+
+def _time_of(file: ExportFile) -> int:
+    return file.at_ms
 
 
 def _check_is_of(catalog: Catalog, export: Export) -> None:

@@ -126,7 +126,7 @@ def plan_rebuild(catalog: Catalog, wish: RebuildWish) -> RebuildPlan:
     }
     items = [item for name in plan.found.names for item in _items_of(catalog, wish, known, name)]
     items += [
-        _not_found(catalog, pointer)
+        _not_found(catalog, wish, known, pointer)
         for pointer in known.pointers
         if (pointer.kind, pointer.identifier) not in met
     ]
@@ -275,8 +275,10 @@ def _dropped(
     wish: RebuildWish, known: Known, item: RebuildItem, newest: FoundTable | FoundView
 ) -> str | None:
     """Return why something seems to have been dropped, if that counts."""
-    if wish.takes_dropped or item.named_by in (NamedBy.DATABASE, NamedBy.EXPORT):
+    if wish.takes_dropped or item.named_by is NamedBy.DATABASE:
         return None
+    if item.named_by is NamedBy.EXPORT:
+        return _taken_over(known, item)
     drop = _drop_of(known, item.uuid)
     if item.uuid and item.uuid in known.dropped and not _came_back(drop, newest):
         return "it was dropped; its files stayed"
@@ -288,6 +290,13 @@ def _dropped(
     if known.export is not None and newest.last_updated_ms <= known.export.at_ms:
         return "found, and not in the export: it was dropped before, or made by another catalog"
     return None
+
+
+def _taken_over(known: Known, item: RebuildItem) -> str | None:
+    """Return why what another database's export has is left, if this one let it go."""
+    if known.is_export_own or not item.uuid or item.uuid not in known.dropped:
+        return None
+    return "it was dropped or unregistered here, and is in the export of another database: another catalog may have it"
 
 
 def _came_back(drop: ExportedDrop | None, newest: FoundTable | FoundView) -> bool:
@@ -309,6 +318,8 @@ def _since_backup(known: Known, item: RebuildItem, newest: FoundTable | FoundVie
     export = known.export
     if export is None or item.named_by is not NamedBy.DATABASE or not item.uuid:
         return None
+    if not known.is_export_own:
+        return None  # It may be of a catalog beside, and says nothing of this one.
     names = [pointer.identifier for pointer in export.pointers.values() if pointer.uuid == item.uuid]
     if item.identifier in names:
         return None
@@ -325,7 +336,7 @@ def _since_backup(known: Known, item: RebuildItem, newest: FoundTable | FoundVie
     return "it is not in the export, which is younger than the database: it may have been dropped since"
 
 
-def _not_found(catalog: Catalog, pointer: KnownPointer) -> RebuildItem:
+def _not_found(catalog: Catalog, wish: RebuildWish, known: Known, pointer: KnownPointer) -> RebuildItem:
     """Return what becomes of a known pointer of which the search has met nothing."""
     item = RebuildItem(
         Action.LEAVE,
@@ -350,7 +361,8 @@ def _not_found(catalog: Catalog, pointer: KnownPointer) -> RebuildItem:
         return replace(item, reason=str(error))
     if uuid != pointer.uuid:
         return replace(item, reason=f"its metadata file is of another one, with uuid {uuid or 'none'}")
-    return replace(item, action=Action.ADD)
+    reason = None if wish.takes_dropped else _taken_over(known, item)
+    return replace(item, action=Action.ADD if reason is None else Action.LEAVE, reason=reason)
 
 
 def _uuid_in_file(catalog: Catalog, pointer: KnownPointer) -> str:

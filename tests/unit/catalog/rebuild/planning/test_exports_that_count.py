@@ -20,8 +20,8 @@ from app.engine.model.ids import Location
 from app.errors import InvalidRequest
 from app.fileio.files import FileIO
 from app.fileio.memory import MemoryFiles
-from tests.builders.catalogs import new_warehouse, server_on, with_rules
-from tests.builders.tables import DEPARTURES, FLIGHTS, table_in
+from tests.builders.catalogs import catalog_on, new_warehouse, server_on, with_rules
+from tests.builders.tables import DEPARTURES, FLIGHTS, namespace_in, table_in
 from tests.unit.catalog.rebuild.rebuilding import WISH, commit, sole
 
 ARRIVALS = TableIdentifier(FLIGHTS, "arrivals")
@@ -108,3 +108,69 @@ def test_an_export_of_a_warehouse_elsewhere_counts_for_nothing(
     assert (plan.export, plan.drops, sole(plan).action) == (None, [], Action.ADD)
     with pytest.raises(InvalidRequest, match="is of warehouse beside at memory://beside, and not of one at"):
         plan_rebuild(found, replace(WISH, export=of_beside))
+
+
+def test_what_was_handed_to_another_catalog_does_not_come_back_by_the_exports_of_that_one(
+    lost: Catalog, found: Catalog
+) -> None:
+    table = table_in(lost)
+    export_pointers(lost.server, lost.warehouse)
+    named.unregister(lost, TABLES, DEPARTURES)
+    _take_over(found, table.location)
+    of_found = export_pointers(found.server, found.warehouse)
+
+    for wish in (WISH, replace(WISH, export=of_found)):
+        plan = plan_rebuild(lost, wish)
+        assert plan.export == of_found
+        assert (sole(plan).action, sole(plan).identifier) == (Action.LEAVE, DEPARTURES)
+        assert "another catalog may have it" in (sole(plan).reason or "")
+
+    assert sole(plan_rebuild(lost, replace(WISH, takes_dropped=True))).action is Action.ADD
+
+
+def test_exports_of_a_catalog_beside_say_nothing_of_this_one(
+    lost: Catalog, found: Catalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = table_in(lost)
+    export_pointers(lost.server, lost.warehouse)
+    named.unregister(lost, TABLES, DEPARTURES)
+    _take_over(found, table.location)
+    export_pointers(found.server, found.warehouse)
+    table_in(lost, ARRIVALS)
+    newest = export_pointers(lost.server, lost.warehouse)
+
+    plan = plan_rebuild(found, WISH)
+
+    assert plan.export is None
+    assert f"are passed over. To take names from the newest of them, give it with --export: {newest}" in (
+        " ".join(caplog.text.split())
+    )
+    (given,) = (
+        item
+        for item in plan_rebuild(found, replace(WISH, export=newest)).items
+        if item.identifier == DEPARTURES
+    )
+    assert (given.action, given.reason) == (Action.KEEP, None)
+
+
+def test_a_lost_database_is_told_of_a_catalog_beside_that_exported_last(
+    lost: Catalog, found: Catalog, tmp_path: Path, store: MemoryFiles, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = table_in(lost)
+    export_pointers(lost.server, lost.warehouse)
+    named.unregister(lost, TABLES, DEPARTURES)
+    _take_over(found, table.location)
+    of_found = export_pointers(found.server, found.warehouse)
+    newest = export_pointers(lost.server, lost.warehouse)
+    anew = catalog_on(f"sqlite:///{tmp_path}/anew.db", store)
+
+    assert plan_rebuild(anew, WISH).export == newest
+
+    assert f"give the newest of the other one with --export: {of_found}" in caplog.text
+    assert sole(plan_rebuild(anew, replace(WISH, export=of_found))).action is Action.ADD
+
+
+def _take_over(catalog: Catalog, location: Location | None) -> None:
+    assert location is not None
+    namespace_in(catalog)
+    named.register(catalog, TABLES, DEPARTURES, location)
