@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from app.engine.chains.tables import candidates_of, newest_of
@@ -16,9 +17,12 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
 from app.fileio.files import FileIO
+from app.fileio.links import real_location
+from app.fileio.locations import is_inside
 from app.formats.bounds import MAX_FILE_BYTES, check_json, read_bounded, unpack
 from app.formats.metadata.chain_facts import chain_facts, place_text
 from app.formats.metadata.files import MetadataFiles
+from app.formats.metadata.names import is_metadata_file
 from app.moving.sources import Entry, EntryKind, SourceFailed
 
 _METADATA = re.compile(r"/metadata/([^/]+\.metadata\.json(?:\.gz)?)\Z")
@@ -246,6 +250,27 @@ class FolderSource:
         if not isinstance(found, dict):
             raise SourceFailed(f"{location} is not a metadata file")
         return found
+
+
+def spelled_by_tables(folder: str, place: str, files: FileIO) -> str:
+    """Return a local folder as its tables spell it: with the links in its name, or without.
+
+    By their locations metadata files find each other, and servers compare them with those of warehouses.
+
+    Args:
+        folder: as a person has typed it.
+        place: where it is, without links; a location stays as it is.
+        files: how it is read.
+    """
+    typed = f"file://{Path(folder).absolute()}"
+    if typed == place or real_location(typed) != place:
+        return place
+    try:
+        found = next(file for file in files.list_files(Location(place)) if is_metadata_file(file.location))
+        metadata = MetadataFiles(0, 0).read_either(files, found.location)
+    except (IcetowerError, StopIteration):
+        return place
+    return typed if is_inside(metadata.location, typed) else place
 
 
 def _name_of(location: str) -> str:

@@ -145,11 +145,12 @@ def spark_source(master: str, catalog: str, confs: Mapping[str, str]) -> Iterato
 
 def folder_source(folder: str, storage: Mapping[str, str], within: Namespace | None) -> Source:
     """Look through a folder of metadata files."""
-    from app.moving.folder_source import FolderSource
+    from app.moving.folder_source import FolderSource, spelled_by_tables
 
-    root = _place(folder)
+    files = _files(storage)
+    root = spelled_by_tables(folder, _place(folder), files)
     warn_of_links(links_below(root, is_metadata_file))
-    return FolderSource(root, _files(storage), within)
+    return FolderSource(root, files, within)
 
 
 def parquet_files(

@@ -12,7 +12,7 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.fileio.memory import MemoryFiles
 from app.fileio.schemes import files_for
-from app.moving.folder_source import FolderSource
+from app.moving.folder_source import FolderSource, spelled_by_tables
 from app.moving.sources import Entry, SourceFailed
 from tests.builders.parquet_files import table_of
 
@@ -209,3 +209,36 @@ def test_folder_without_a_table_is_refused(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(SourceFailed, match="no metadata files"):
             list(FolderSource(f"file://{folder}", files_for({})).namespaces())
+
+
+@pytest.mark.parametrize("spelled", ["link", "real"])
+def test_a_folder_behind_a_link_is_spelled_as_its_tables_are(tmp_path: Path, spelled: str) -> None:
+    place = tmp_path / spelled / "sales" / "orders"
+    (tmp_path / "link").symlink_to("real")
+    log = [{"timestamp-ms": 1, "metadata-file": f"file://{place}/metadata/00000-a.metadata.json"}]
+    for name, earlier in (("00000-a", []), ("00001-b", log)):
+        write(
+            tmp_path / "real",
+            f"{name}.metadata.json",
+            **{"location": f"file://{place}", "metadata-log": earlier},
+        )
+    real = f"file://{(tmp_path / 'real').resolve()}"
+
+    root = spelled_by_tables(f"{tmp_path}/link", real, files_for({}))
+
+    assert (
+        FolderSource(root, files_for({})).find_location(ORDERS)
+        == f"file://{place}/metadata/00001-b.metadata.json"
+    )
+
+
+def test_a_location_and_a_folder_without_tables_are_spelled_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    real = f"file://{(tmp_path / 'real').resolve()}"
+
+    assert spelled_by_tables(f"file://{tmp_path}/link", f"file://{tmp_path}/link", files_for({})) == (
+        f"file://{tmp_path}/link"
+    )
+    assert spelled_by_tables(f"{tmp_path}/link", real, files_for({})) == real
+    assert spelled_by_tables(f"{tmp_path}/link/../real", real, files_for({})) == real

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -481,3 +482,20 @@ def test_options_that_make_no_sense_are_refused(icetower: Icetower, options: lis
 
     assert refused.status == 2
     assert said in " ".join(refused.err.replace("│", " ").split())
+
+
+def test_tables_of_a_folder_are_found_by_the_link_that_their_locations_have(
+    icetower: Icetower, folder: Path, namespace: str
+) -> None:
+    (folder / "real").mkdir()
+    (folder / "link").symlink_to("real")
+    catalog = SqlCatalog("x", uri="sqlite:///:memory:", warehouse=f"file://{folder}/link")
+    catalog.create_namespace("sales")
+    table = catalog.create_table("sales.orders", pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1]}))
+    table.append(pa.table({"id": [2]}))
+
+    done = icetower("import", "folder", "link", "--dry-run", "--json")
+
+    (entry,) = done.json["entries"]
+    assert entry["source_location"] == table.metadata_location
