@@ -495,7 +495,5 @@ def test_tables_of_a_folder_are_found_by_the_link_that_their_locations_have(
     table.append(pa.table({"id": [1]}))
     table.append(pa.table({"id": [2]}))
 
-    done = icetower("import", "folder", "link", "--dry-run", "--json")
-
-    (entry,) = done.json["entries"]
+    (entry,) = icetower("import", "folder", "link", "--dry-run", "--json").json["entries"]
     assert entry["source_location"] == table.metadata_location
