@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from queue import Empty, Queue
+from threading import Event, Thread
 from typing import Final
 
 from app.client.catalog import RemoteCatalog
@@ -19,7 +21,8 @@ from app.moving.sources import Entry, Source, SourceFailed
 from app.moving.targets import MoveTarget
 from app.moving.terms import Mode, Terms
 
-QUEUED_PER_WORKER: Final = 4
+LAST_SECONDS: Final = 10.0
+"""How long what is on its way when a run is interrupted is waited for; the next run brings it to its end."""
 _LOCATION: Final = "location"
 
 
@@ -92,26 +95,48 @@ def run_moves(
     wanted = list(entries)
     if not terms.dry_run:
         _make_namespaces(source, target, terms, wanted, summary)
-    for line in _in_parallel(mover.move, wanted, workers):
-        summary.add(line)
-        listener(line)
+    with closing(_in_parallel(mover.move, wanted, workers)) as lines:
+        for line in lines:
+            summary.add(line)
+            listener(line)
     return summary
 
 
 def _in_parallel(
     work: Callable[[Entry], MoveLine], entries: Iterable[Entry], workers: int
-) -> Iterator[MoveLine]:
-    waiting = iter(entries)
-    with ThreadPoolExecutor(workers, "moves") as pool:
-        running: set[Future[MoveLine]] = set()
-        while True:
-            free = workers * QUEUED_PER_WORKER - len(running)
-            running |= {pool.submit(work, entry) for entry in islice(waiting, free)}
-            if not running:
-                return
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
-            for each in ended:
-                yield each.result()
+) -> Generator[MoveLine, None, None]:
+    """Yield what becomes of entries, as they end; after an interruption nothing more is begun.
+
+    Not with a pool of the standard library: what is queued there would go on, and a process waits for its threads.
+    """
+    waiting, is_stopped = Queue[Entry](), Event()
+    for entry in entries:
+        waiting.put(entry)
+    total, ended = waiting.qsize(), Queue[MoveLine | BaseException]()
+
+    def carry_out() -> None:
+        with suppress(Empty):
+            while not is_stopped.is_set():
+                entry = waiting.get_nowait()
+                try:
+                    ended.put(work(entry))
+                except BaseException as error:  # noqa: BLE001 - raised by the thread that waits for it
+                    ended.put(error)
+
+    threads = [Thread(target=carry_out, name=f"moves-{number}", daemon=True) for number in range(workers)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(total):
+            outcome = ended.get()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            yield outcome
+    finally:
+        is_stopped.set()
+        until = time.monotonic() + LAST_SECONDS
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
 
 def _make_namespaces(
