@@ -148,8 +148,8 @@ def _append(path: Path, value: Mapping[str, Any], *, anew: bool = False) -> None
             file.flush()
     except OSError as error:
         raise SourceFailed(
-            f"The report {path} cannot be written: {error.strerror}. Nothing is moved without it: the same command "
-            "goes on where this one ended"
+            f"The report {path} cannot be written: {error.strerror}. Nothing more is moved without it. What was begun "
+            "may be in both catalogs: the same command goes on where this one ended"
         ) from error
 
 

@@ -88,3 +88,15 @@ def test_nothing_is_kept_without_a_file() -> None:
     report.write(LINE)
 
     assert report.earlier == {LINE.entry: LINE}
+
+
+def test_a_report_that_cannot_be_written_says_what_is_true_of_what_was_begun(tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    report = MoveReport(tmp_path / "place" / "report.ndjson", "old", "new")
+    report.write(LINE)
+    (tmp_path / "place").rename(tmp_path / "elsewhere")
+
+    with pytest.raises(
+        SourceFailed, match=r"Nothing more is moved without it\. What was begun may be in both catalogs"
+    ):
+        report.write(LINE.but(state=MoveState.DONE))
