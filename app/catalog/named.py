@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
-from app.catalog.commits.landed_before import record_of_removal
+from app.catalog.commits.landed_before import last_events, record_of_removal
 from app.catalog.commits.landing import land_one
 from app.catalog.commits.races import explain
 from app.catalog.context.catalog import Catalog, find_and_read
@@ -41,8 +41,6 @@ from app.errors import (
 T = TypeVar("T")
 
 _UNREGISTERED = "unregistered"
-
-EVENTS_LOOKED_THROUGH, EVENTS_A_PAGE = 1_000, 50
 
 
 def list_names(catalog: Catalog, kind: Kind[M], namespace: Namespace, page: Page) -> Listing[str]:
@@ -484,13 +482,9 @@ def load_landed(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, re
 
 def event_at(catalog: Catalog, pointer_id: int, location: str) -> PointerEvent | None:
     """Return the event that took a pointer to a location, if it is among the last ones."""
-    before: int | None = None
-    for _ in range(EVENTS_LOOKED_THROUGH // EVENTS_A_PAGE):
-        events = catalog.shown_pointers.history(pointer_id, before, EVENTS_A_PAGE)
-        for event in events:
-            if event.location == location and event.previous_location != location:
-                return event
-        if len(events) < EVENTS_A_PAGE:
-            return None
-        before = events[-1].sequence
-    return None
+    taken = (
+        event
+        for event in last_events(catalog, pointer_id)
+        if event.location == location and event.previous_location != location
+    )
+    return next(taken, None)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
+from app.catalog.commits.landed_before import last_events
 from app.catalog.commits.landing import land_one
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import VIEWS, LoadedView
 from app.catalog.named import NewNamed
+from app.engine.change.edits.snapshots import CLOCK_LEAD_MS
 from app.engine.change.numbering import LAST_ADDED
 from app.engine.change.requirements import Requirement, check_view_requirements
 from app.engine.change.updates import AddSchema, AddViewVersion, SetCurrentViewVersion, Update
@@ -19,7 +23,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema
 from app.engine.model.view_metadata import ViewMetadata, ViewVersion
-from app.errors import CommitStateUnknown, IcetowerError
+from app.errors import CommitStateUnknown, IcetowerError, InvalidMetadata, MetadataFileMissing
 from app.fileio.wanted import check_wanted
 
 
@@ -68,6 +72,7 @@ class ViewCommit(Intention[ViewMetadata, None]):
         self, catalog: Catalog, base: Base[ViewMetadata], _files: StagedFiles
     ) -> Planned[ViewMetadata, None]:
         """Apply every update."""
+        _check_never_landed(catalog, base, self.updates)
         draft = apply_view_updates(base.present(), self.updates, catalog.now_ms(), _go_on_if_wanted)
         return Planned(draft.finish() if draft.has_changes else None, None)
 
@@ -120,6 +125,43 @@ def _is_repeated(view: ViewMetadata, updates: Sequence[Update]) -> bool:
         )
     draft = apply_view_updates(view, others, view.current_version.timestamp_ms)
     return draft.properties == view.properties and draft.location == view.location
+
+
+def _check_never_landed(catalog: Catalog, base: Base[ViewMetadata], updates: Sequence[Update]) -> None:
+    """Check that a commit has not landed in a version that the view keeps no more.
+
+    Only a version that is no younger than the youngest is looked for, in the states since it could first land.
+
+    Raises:
+        CommitStateUnknown: it has.
+        FilesUnavailable: an earlier state cannot be read now.
+    """
+    view, seen = base.present(), base.seen
+    sent_ms = [item.view_version.timestamp_ms for item in updates if isinstance(item, AddViewVersion)]
+    has_lost_versions = max(version.version_id for version in view.versions) > len(view.versions)
+    if seen is None or not sent_ms or not has_lost_versions:
+        return
+    kept_ms = [view.current_version.timestamp_ms, *(entry.timestamp_ms for entry in view.version_log)]
+    if min(sent_ms) > max(kept_ms):
+        return
+    since_ms = min(sent_ms) - CLOCK_LEAD_MS
+    for event in takewhile(lambda event: event.at_ms >= since_ms, last_events(catalog, seen.id)):
+        check_wanted()
+        if event.location is None or event.location in (event.previous_location, seen.metadata_location):
+            continue
+        with suppress(MetadataFileMissing, InvalidMetadata):
+            if _was_in(catalog.read_file(VIEWS, event.location, seen.uuid), updates):
+                raise CommitStateUnknown(
+                    f"This commit to {base.identifier} has landed before, and the view has gone on since: its version "
+                    "has left the history. Nothing was changed; as a new version, with its own timestamp-ms, it lands"
+                )
+
+
+def _was_in(state: ViewMetadata, updates: Sequence[Update]) -> bool:
+    try:
+        return _is_repeated(state, updates)
+    except CommitStateUnknown:
+        return True
 
 
 def replace_view(

@@ -12,6 +12,7 @@ from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.kinds import TABLES, M
 from app.catalog.context.places.locations import is_allowed
 from app.database.pointer_states import EarlierState
+from app.database.pointers.history import PointerEvent
 from app.database.pointers.left_files import QueuedExpiry
 from app.database.pointers.pointer import PointerKind
 from app.engine.change.landed_since import has_all_since
@@ -34,6 +35,7 @@ from app.fileio.wanted import check_wanted
 
 MOST_NAMES = 10
 """At how many tables of one uuid is looked."""
+EVENTS_LOOKED_THROUGH, EVENTS_A_PAGE = 1_000, 50
 
 
 def check_never_landed(
@@ -182,3 +184,14 @@ def record_of_removal(
     gone = tuple(item for item in before.snapshots if item.snapshot_id in ids)
     record = ExpiryRecord(None, CleanupLevel.NONE, None, Expired(gone, ()), Expiry(gone, ()))
     return QueuedExpiry(record.to_json(), None)
+
+
+def last_events(catalog: Catalog, pointer_id: int) -> Iterator[PointerEvent]:
+    """Yield the last events of a pointer, newest first."""
+    before: int | None = None
+    for _ in range(EVENTS_LOOKED_THROUGH // EVENTS_A_PAGE):
+        events = catalog.shown_pointers.history(pointer_id, before, EVENTS_A_PAGE)
+        yield from events
+        if len(events) < EVENTS_A_PAGE:
+            return
+        before = events[-1].sequence

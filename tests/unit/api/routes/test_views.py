@@ -164,6 +164,46 @@ def test_replace_that_is_sent_again_takes_no_later_one_back(
     assert api.get(f"/v1/namespaces/{ns}/views/v").json() == landed.json()
 
 
+@pytest.mark.parametrize("new_schema", [False, True])
+@pytest.mark.parametrize("kept", [1, 2])
+def test_replace_whose_version_has_left_the_history_takes_no_later_one_back(
+    api: httpx.Client, ns: str, new_schema: bool, kept: int
+) -> None:
+    make_view(api, ns, "v")
+    keep = set_properties(**{"version.history.num-entries": str(kept)})
+    api.post(f"/v1/namespaces/{ns}/views/v", json=keep).raise_for_status()
+    bodies = [replacement(f"SELECT {name}", new_schema=new_schema) for name in "abcd"]
+    for later_by, body in enumerate(bodies, 1):
+        updates = body["updates"]
+        assert isinstance(updates, list)
+        updates[int(new_schema)]["view-version"]["timestamp-ms"] += later_by
+        api.post(f"/v1/namespaces/{ns}/views/v", json=body).raise_for_status()
+    landed = api.get(f"/v1/namespaces/{ns}/views/v").json()
+    assert len(landed["metadata"]["versions"]) == kept
+
+    again = api.post(f"/v1/namespaces/{ns}/views/v", json=bodies[0])
+
+    status, kind, message = error_of(again)
+    assert (status, kind) == (500, "CommitStateUnknownException")
+    assert "has landed before" in message
+    assert api.get(f"/v1/namespaces/{ns}/views/v").json() == landed
+
+
+def test_late_version_that_never_landed_lands_where_others_have_left_the_history(
+    api: httpx.Client, ns: str
+) -> None:
+    make_view(api, ns, "v")
+    keep = set_properties(**{"version.history.num-entries": "1"})
+    api.post(f"/v1/namespaces/{ns}/views/v", json=keep).raise_for_status()
+    for sql in ("SELECT a", "SELECT b"):
+        api.post(f"/v1/namespaces/{ns}/views/v", json=replacement(sql, new_schema=False)).raise_for_status()
+
+    late = api.post(f"/v1/namespaces/{ns}/views/v", json=replacement("SELECT c", new_schema=False))
+
+    (version,) = late.json()["metadata"]["versions"]
+    assert version["representations"][0]["sql"] == "SELECT c"
+
+
 def test_return_to_an_earlier_query_that_is_sent_again_takes_no_later_one_back(
     api: httpx.Client, ns: str
 ) -> None:
