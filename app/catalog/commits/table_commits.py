@@ -131,7 +131,9 @@ class TableCommit(Intention[TableMetadata, None]):
         current = base.metadata
         if is_create(self.requirements):
             repeated = (
-                current is not None and current.uuid == self.meant_for and _is_repeated(current, self.updates)
+                current is not None
+                and current.uuid == self.meant_for
+                and _is_repeated_creation(current, self.updates)
             )
             if isinstance(repeated, SetSnapshotRef):
                 raise _unknown(repeated)
@@ -270,6 +272,24 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool | Se
             "else that the commit asks for. Nothing was changed or deleted"
         )
     return bool(added)
+
+
+def _is_repeated_creation(current: TableMetadata, updates: Sequence[Update]) -> bool | SetSnapshotRef:
+    """Return the same for the creation of a table that has the uuid which it gives.
+
+    A uuid is given once, so a creation without rows, too, has landed.
+
+    Raises:
+        CommitStateUnknown: not all that was asked for is there: it may have been changed since.
+    """
+    if any(isinstance(update, AddSnapshot) for update in updates):
+        return _is_repeated(current, updates)
+    if not _holds_beside_snapshots(current, updates):
+        raise CommitStateUnknown(
+            f"Cannot tell whether this commit has landed: the table has the uuid {current.uuid} that it gives, but "
+            "not all else that it asks for. Nothing was changed or deleted"
+        )
+    return True
 
 
 def _unknown(move: SetSnapshotRef) -> CommitStateUnknown:

@@ -111,10 +111,14 @@ def test_commit_with_assert_create_creates(api: httpx.Client, ns: str) -> None:
     body = {"name": "t", "schema": SCHEMA, "stage-create": True}
     staged = api.post(f"/v1/namespaces/{ns}/tables", json=body).json()["metadata"]
 
+    other = api.post(f"/v1/namespaces/{ns}/tables", json=body).json()["metadata"]
+
     created, again = land(api, ns, "t", staged), land(api, ns, "t", staged)
 
     assert created.json()["metadata"]["table-uuid"] == staged["table-uuid"]
-    assert error_of(again) == (409, "CommitFailedException", "Requirement failed: table already exists")
+    assert again.json() == created.json()
+    refused = land(api, ns, "t", other)
+    assert error_of(refused) == (409, "CommitFailedException", "Requirement failed: table already exists")
 
 
 def test_transaction_changes_all_tables(api: httpx.Client, ns: str) -> None:

@@ -307,8 +307,29 @@ def test_a_creation_with_rows_that_is_sent_again_has_landed(catalog: Catalog) ->
     again = commit_table(catalog, DEPARTURES, [AssertCreate()], updates)
 
     assert again.location == moved_on.location
-    with pytest.raises(RequirementFailed, match="table already exists"):
-        commit_table(catalog, DEPARTURES, [AssertCreate()], creation_updates())
+
+
+def test_a_creation_without_rows_that_is_sent_again_has_landed(catalog: Catalog) -> None:
+    """A uuid is given once: only this very creation can have made the table."""
+    namespace_in(catalog)
+    commit_table(catalog, DEPARTURES, [AssertCreate()], creation_updates())
+    moved_on = commit_table(catalog, DEPARTURES, [], [SetProperties(updates={"a": "b"})])
+
+    again = commit_table(catalog, DEPARTURES, [AssertCreate()], creation_updates())
+
+    assert again.location == moved_on.location
+
+
+def test_a_creation_without_rows_that_is_sent_again_after_other_changes_is_unknown(catalog: Catalog) -> None:
+    namespace_in(catalog)
+    updates = [*creation_updates(), SetProperties(updates={"a": "b"})]
+    commit_table(catalog, DEPARTURES, [AssertCreate()], updates)
+    moved_on = commit_table(catalog, DEPARTURES, [], [SetProperties(updates={"a": "c"})])
+
+    with pytest.raises(CommitStateUnknown, match="the table has the uuid"):
+        commit_table(catalog, DEPARTURES, [AssertCreate()], updates)
+
+    assert load_table(catalog, DEPARTURES).location == moved_on.location
 
 
 @pytest.mark.parametrize("end", ["renamed", "dropped", "unregistered", "expired"])
