@@ -88,12 +88,12 @@ class MaintenanceJobs:
 
         return self._database.write(write)
 
-    def hold(self, job_id: str, lease_ms: int) -> bool:
-        """Hold the table for longer; False if the job does not run any more."""
+    def hold(self, job_id: str, lease_ms: int) -> MaintenanceJob | None:
+        """Hold the table for longer, and return the job; None if it does not run any more."""
         return self._change(job_id, leased_until_ms=database_now_ms() + lease_ms)
 
-    def end(self, job_id: str, state: JobState, outcome: Mapping[str, Any]) -> bool:
-        """Note what became of a job, and let the table go; False if it did not run any more."""
+    def end(self, job_id: str, state: JobState, outcome: Mapping[str, Any]) -> MaintenanceJob | None:
+        """Note what became of a job, let its table go, and return it; None if it had ended."""
         return self._change(
             job_id, state=state, outcome=json.dumps(dict(outcome)), ended_ms=database_now_ms()
         )
@@ -134,9 +134,12 @@ class MaintenanceJobs:
         is_old = rows.c.began_ms < database_now_ms() - older_than_ms, rows.c.state != JobState.RUNNING
         return delete_in_batches(self._database, rows.c.began_ms, *is_old, is_stopped=is_stopped)
 
-    def _change(self, job_id: str, **values: Any) -> bool:
-        statement = update(rows).where(rows.c.id == job_id, rows.c.state == JobState.RUNNING).values(values)
-        return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+    def _change(self, job_id: str, **values: Any) -> MaintenanceJob | None:
+        # Not read afterwards: a database that is gone by then would make a refusal of what was done.
+        is_running = rows.c.id == job_id, rows.c.state == JobState.RUNNING
+        statement = update(rows).where(*is_running).values(values).returning(rows)
+        row = self._database.write(lambda connection: connection.execute(statement).one_or_none())
+        return None if row is None else _job(row)
 
 
 def _job(row: Row[Any]) -> MaintenanceJob:

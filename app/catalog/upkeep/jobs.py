@@ -95,10 +95,11 @@ def hold_job(catalog: Catalog, identifier: TableIdentifier, job_id: str, lease_m
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("hold_job", identifier)
-    found = _load(catalog, identifier, job_id)
-    if not catalog.server.maintenance_jobs.hold(job_id, lease_ms):
+    _load(catalog, identifier, job_id)
+    held = catalog.server.maintenance_jobs.hold(job_id, lease_ms)
+    if held is None:
         raise _not_running(_load(catalog, identifier, job_id))
-    return _load(catalog, identifier, found.id)
+    return held
 
 
 def end_job(
@@ -114,14 +115,15 @@ def end_job(
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("end_job", identifier)
-    found = _load(catalog, identifier, job_id)
+    _load(catalog, identifier, job_id)
     snapshots = job_snapshots(catalog, job_id)
     known = {**outcome, "snapshot-ids": snapshots} if snapshots else dict(outcome)
-    if not catalog.server.maintenance_jobs.end(job_id, state, known):
-        found = _load(catalog, identifier, job_id)
-        if found.state is not state:
-            raise _not_running(found)
-    return _load(catalog, identifier, job_id)
+    ended = catalog.server.maintenance_jobs.end(job_id, state, known)
+    if ended is None:
+        ended = _load(catalog, identifier, job_id)
+        if ended.state is not state:
+            raise _not_running(ended)
+    return ended
 
 
 def job_snapshots(catalog: Catalog, job_id: str) -> list[int]:
