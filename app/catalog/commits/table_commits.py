@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.catalog.commits.files.staged_files import StagedFiles
@@ -87,6 +87,8 @@ class TableCommit(Intention[TableMetadata, None]):
     report_update: Report = raise_refusal
     asks_first: bool = False
     """Whether it does not land while slots are reserved for others, but raises `Reserved`."""
+    is_part: bool = False
+    """Whether other parts land with it: those that cannot be known again would land twice if this one were."""
     rebasing: RebaseRequest = NOTHING_ASKED
     place: SettingsOfPlace = field(default_factory=SettingsOfPlace, compare=False)
     kind = TABLES
@@ -131,9 +133,7 @@ class TableCommit(Intention[TableMetadata, None]):
         current = base.metadata
         if is_create(self.requirements):
             repeated = (
-                current is not None
-                and current.uuid == self.meant_for
-                and _is_repeated_creation(current, self.updates)
+                current is not None and current.uuid == self.meant_for and self._is_repeated_creation(current)
             )
             if isinstance(repeated, SetSnapshotRef):
                 raise _unknown(repeated)
@@ -191,6 +191,23 @@ class TableCommit(Intention[TableMetadata, None]):
 
     def _is_repeated(self, present: TableMetadata) -> bool | SetSnapshotRef:
         return self.meant_for in (None, present.uuid) and _is_repeated(present, self.updates)
+
+    def _is_repeated_creation(self, current: TableMetadata) -> bool | SetSnapshotRef:
+        """Return the same where the table has the uuid that the creation gives.
+
+        A uuid is given once, so a creation without rows, too, has landed.
+
+        Raises:
+            CommitStateUnknown: not all that was asked for is there: it may have been changed since.
+        """
+        if self.is_part or any(isinstance(update, AddSnapshot) for update in self.updates):
+            return _is_repeated(current, self.updates)
+        if not _holds_beside_snapshots(current, self.updates):
+            raise CommitStateUnknown(
+                f"Cannot tell whether this commit has landed: the table has the uuid {current.uuid} that it gives, "
+                "but not all else that it asks for. Nothing was changed or deleted"
+            )
+        return True
 
     def _check_slots(self, base: Base[TableMetadata]) -> None:
         if self.asks_first and self.writer:
@@ -272,24 +289,6 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool | Se
             "else that the commit asks for. Nothing was changed or deleted"
         )
     return bool(added)
-
-
-def _is_repeated_creation(current: TableMetadata, updates: Sequence[Update]) -> bool | SetSnapshotRef:
-    """Return the same for the creation of a table that has the uuid which it gives.
-
-    A uuid is given once, so a creation without rows, too, has landed.
-
-    Raises:
-        CommitStateUnknown: not all that was asked for is there: it may have been changed since.
-    """
-    if any(isinstance(update, AddSnapshot) for update in updates):
-        return _is_repeated(current, updates)
-    if not _holds_beside_snapshots(current, updates):
-        raise CommitStateUnknown(
-            f"Cannot tell whether this commit has landed: the table has the uuid {current.uuid} that it gives, but "
-            "not all else that it asks for. Nothing was changed or deleted"
-        )
-    return True
 
 
 def _unknown(move: SetSnapshotRef) -> CommitStateUnknown:
@@ -378,4 +377,5 @@ def commit_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> list
         CommitStateUnknown: the database did not answer; the new files stay.
     """
     catalog.permit("commit_transaction", *(commit.identifier for commit in commits))
-    return [landed.loaded for landed in land(catalog, commits)]
+    parts = [replace(commit, is_part=len(commits) > 1) for commit in commits]
+    return [landed.loaded for landed in land(catalog, parts)]
