@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Assignment, Ending, Worker
 from app.maintenance.leases import LEASE_MS, held
+from app.maintenance.patience import patiently
 
 FINE: Final = frozenset({JobState.DONE, JobState.NOTHING})
 _SPENDS: Final = frozenset({JobState.DONE, JobState.LOST, JobState.UNKNOWN, JobState.UNSOUND})
@@ -225,16 +227,17 @@ class Maintainer:
         self.listener.job_begins(table, job, planned["reason"])
         with held(calls, table, job_id, self._lease_ms) as lease:
             ending = self._workers[job].carry_out(Assignment(table, job, job_id, options))
-        if lease.lost is not None:
-            ending = ending.with_remark(f"The table was not held to the end: {lease.lost}")
-        seconds = time.monotonic() - started
-        spent = {"rewritten-bytes": planned["rewritten-bytes"]} if ending.state in _SPENDS else {}
-        outcome = {**spent, **ending.outcome(), "seconds": round(seconds, 3)}
-        try:
-            if not ending.is_still_at_work:
-                calls.end_job(table, job_id, ending.state, outcome)
-        except CallFailed as failure:
-            ending = ending.with_remark(f"Its end could not be noted: {failure}")
+            if lease.lost is not None:
+                ending = ending.with_remark(f"The table was not held to the end: {lease.lost}")
+            seconds = time.monotonic() - started
+            spent = {"rewritten-bytes": planned["rewritten-bytes"]} if ending.state in _SPENDS else {}
+            outcome = {**spent, **ending.outcome(), "seconds": round(seconds, 3)}
+            try:
+                if not ending.is_still_at_work:
+                    # What is not noted is planned again: after rows have changed, above all an expiry.
+                    patiently(partial(calls.end_job, table, job_id, ending.state, outcome))
+            except CallFailed as failure:
+                ending = ending.with_remark(f"Its end could not be noted: {failure}")
         return self._report(table, JobReport(job, job_id, planned["reason"], ending, seconds))
 
     def _report(self, table: TableIdentifier, report: JobReport) -> JobReport:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Final
 
 from app.client.catalog import RemoteCatalog
@@ -11,6 +11,7 @@ from app.engine.model.jobs import Job, JobState
 from app.engine.upkeep.sql_text import literal
 from app.maintenance.assignments import Assignment, Ending
 from app.maintenance.job_commits import JobTraces, snapshots_of, traces_of
+from app.maintenance.patience import patiently
 from app.maintenance.rewrite_data_files import REWRITE_DATA_FILES
 from app.maintenance.rewrite_position_deletes import REWRITE_POSITION_DELETES
 from app.maintenance.spark.mounted_catalogs import MountedTable, mounted
@@ -99,8 +100,8 @@ class SparkJobs:
         figures = attempted(lambda: procedure.run(table, call))
         table.is_lost = isinstance(figures, SparkFailure) and figures.is_connection_lost
         try:
-            with RemoteCatalog(self._uri, self._warehouse) as catalog:
-                traces = traces_of(catalog, assignment.table, assignment.job_id, known)
+            # Nothing is verified without, and Spark has worked for long.
+            traces = patiently(lambda: self._traces(assignment, known))
         except CallFailed as unanswered:
             return _unverified(figures, unanswered)
         if not isinstance(figures, SparkFailure):
@@ -109,6 +110,10 @@ class SparkJobs:
         if figures.is_connection_lost:
             return ending
         return self._verified(procedure, call, table, traces, ending)
+
+    def _traces(self, assignment: Assignment, known: Container[int]) -> JobTraces:
+        with RemoteCatalog(self._uri, self._warehouse) as catalog:
+            return traces_of(catalog, assignment.table, assignment.job_id, known)
 
     def _verified(
         self,

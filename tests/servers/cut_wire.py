@@ -13,14 +13,14 @@ _LINE_END = b"\r\n"
 class CutWire:
     """Carries requests to a port of this machine, and cuts as many answers as a test asks for."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, listen_on: int = 0) -> None:
         self.sound_before = 0
         """So many answers come whole before."""
         self.answers_to_cut = 0
         """After their first line their connection is closed."""
         self._port = port
         self._lock = threading.Lock()
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", listen_on))
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import httpx
 import pytest
 
 from app.client.catalog import RemoteCatalog
@@ -229,3 +230,32 @@ def test_end_that_cannot_be_noted_is_said(catalog: RemoteCatalog, table: TableId
     report = Maintainer(catalog, {ORPHANS: Recorder(meanwhile=end)}, [ORPHANS]).maintain(table)
 
     assert "Its end could not be noted" in report.jobs[0].ending.message
+
+
+class AwayFor(httpx.BaseTransport):
+    """Reaches no server as often as it is told when the end of a job is sent."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+        self._there = httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/end") and self.times:
+            self.times -= 1
+            raise httpx.ConnectError("Connection refused")
+        return self._there.handle_request(request)
+
+
+def test_end_is_noted_though_the_server_is_started_again_meanwhile(
+    server_url: str, make_table: Callable[..., TableIdentifier]
+) -> None:
+    """Otherwise the lease runs out, and then snapshots expire that a person needs to go back."""
+    table = make_table("t", **{"icetower.maintenance": "recommended"})
+    changed = Recorder(Ending(JobState.UNSOUND, "ROWS ARE NOT WHAT THEY WERE."))
+
+    with RemoteCatalog(server_url, transport=AwayFor(2)) as catalog:
+        report = Maintainer(catalog, {ORPHANS: changed}).maintain(table)
+
+        assert report.jobs[0].ending == changed.ending
+        assert catalog.maintenance.jobs(table)[0]["state"] == "unsound"
+        assert catalog.maintenance.plan(table)["plan"] == []

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,6 +15,7 @@ from app.maintenance.assignments import Assignment, Ending
 from app.maintenance.maintainer import Maintainer
 from app.maintenance.spark.spark_runtime import JavaMissing
 from app.maintenance.spark_jobs import SparkJobs, settings_apart
+from tests.servers.cut_wire import CutWire
 
 DATA, JOB_ID = Job.REWRITE_DATA_FILES, "ab" * 16
 
@@ -146,6 +149,26 @@ def test_unknown_commit_that_no_receipt_knows_has_not_landed(server_url: str, ta
     ending = carried_out(ScriptedSpark(error), server_url, table)
 
     assert (ending.state, ending.message) == (JobState.FAILED, "Its commit has not landed: no answer")
+
+
+def test_what_has_landed_is_asked_again_while_the_server_is_started_again(
+    server_url: str, table: TableIdentifier
+) -> None:
+    port = urlsplit(server_url).port or 0
+    wire = CutWire(port)
+    wires, address = [wire], urlsplit(wire.endpoint).port or 0
+
+    class Restarted(ScriptedSpark):
+        def sql(self, statement: str, /) -> Any:
+            wire.close()
+            threading.Timer(0.3, lambda: wires.append(CutWire(port, listen_on=address))).start()
+            return super().sql(statement)
+
+    error = RuntimeError("org.apache.iceberg.exceptions.CommitStateUnknownException: no answer")
+    ending = carried_out(Restarted(error), wire.endpoint, table)
+
+    assert (ending.state, ending.message) == (JobState.FAILED, "Its commit has not landed: no answer")
+    wires[-1].close()
 
 
 def test_settings_of_catalogs_are_taken_out() -> None:
