@@ -88,6 +88,8 @@ class SparkSessions:
     def open(self) -> SqlSession:
         """Open a session.
 
+        Spark is started again if it has ended.
+
         Raises:
             SparkMissing: PySpark, Java or Iceberg's runtime is not here; the message says how to get it.
             ConnectUnreachable: no server of Spark Connect is at the address.
@@ -97,6 +99,8 @@ class SparkSessions:
             self._root = self._connect()
             connected: SqlSession = self._root
             return connected
+        if self._root is not None and _has_ended(self._root):
+            self.close()  # It ran out of memory, or its cluster has let it go.
         if self._root is None:
             self._root = self._start()
         session: SqlSession = self._root.newSession()
@@ -106,8 +110,10 @@ class SparkSessions:
         """Stop what was started here."""
         root, self._root = self._root, None
         if root is not None:
-            with suppress(OSError):  # It may be gone.
+            try:
                 root.stop()
+            except OSError:  # It is gone.
+                _forget_jvm()
 
     def _start(self) -> Any:
         try:
@@ -135,6 +141,24 @@ class SparkSessions:
         for key, text in self._settings.items():
             session.conf.set(key, text)
         return session
+
+
+def _has_ended(root: Any) -> bool:
+    """Say whether a Spark whose driver is here has ended."""
+    try:
+        return bool(root.sparkContext._jsc.sc().isStopped())  # noqa: SLF001 - PySpark has no other way
+    except Exception:  # noqa: BLE001 - whatever the connection to a JVM raises that is gone
+        return True
+
+
+def _forget_jvm() -> None:
+    """Let PySpark start another JVM: it goes on calling the one that it has started first."""
+    with suppress(ImportError):
+        from pyspark import SparkContext
+
+        # PySpark has no other way.
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - see above
+        SparkContext._active_spark_context = None  # noqa: SLF001 - see above
 
 
 def check_reachable(master: str) -> None:

@@ -1,0 +1,49 @@
+"""F24: a Spark that has ended, as for want of memory, is started again for the next job."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+ENDS = {
+    "killed": """
+for child in psutil.Process().children(recursive=True):
+    child.kill()
+    child.wait()
+""",
+    "stopped": "SparkContext._active_spark_context._jsc.stop()",
+}
+OPENS_TWICE = """
+import psutil
+from pyspark import SparkContext
+from app.maintenance.spark.spark_sessions import SparkSessions
+
+sessions = SparkSessions("local[1]", {"spark.driver.memory": "512m"})
+print(sessions.open().sql("SELECT count(*) FROM range(3)").collect(), flush=True)
+#ENDS
+print(sessions.open().sql("SELECT count(*) FROM range(5)").collect(), flush=True)
+sessions.close()
+"""
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_f24_spark_that_has_ended_is_started_again(tmp_path: Path, how: str) -> None:
+    """In a process of its own: the Spark of the other tests goes on."""
+    root = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, "-c", OPENS_TWICE.replace("#ENDS", ENDS[how])],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": root, "TMPDIR": str(tmp_path)},
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[Row(count(1)=3)]", "[Row(count(1)=5)]"]
