@@ -6,9 +6,11 @@ Only SQL and settings of a session are used of PySpark, so that all three work.
 from __future__ import annotations
 
 import os
+import signal
 import socket
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
@@ -127,7 +129,8 @@ class SparkSessions:
         builder = SparkSession.builder.master(self._master).appName("icetower maintain")
         for key, text in {**_settings(self._master, folder), **self._settings}.items():
             builder = builder.config(key, text)
-        return builder.getOrCreate()
+        with _uninterrupted():
+            return builder.getOrCreate()
 
     def _connect(self) -> Any:
         try:
@@ -141,6 +144,34 @@ class SparkSessions:
         for key, text in self._settings.items():
             session.conf.set(key, text)
         return session
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put off what interrupts this process until the block ends.
+
+    A JVM whose start PySpark has given up never ends: it fails, and threads of it stay.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Only the main thread is given signals.
+        return
+    came: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        came.append(number)
+
+    replaced = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    replaced = {number: handler for number, handler in replaced.items() if callable(handler)}
+    for number in replaced:
+        signal.signal(number, note)
+    try:
+        yield
+    finally:
+        for number, handler in replaced.items():
+            if signal.getsignal(number) is note:  # PySpark has one of its own for Ctrl+C.
+                signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
 
 
 def _has_ended(root: Any) -> bool:

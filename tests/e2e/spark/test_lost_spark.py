@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
+
+from tests.e2e.patience import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -47,3 +51,44 @@ def test_f24_spark_that_has_ended_is_started_again(tmp_path: Path, how: str) -> 
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[Row(count(1)=3)]", "[Row(count(1)=5)]"]
+
+
+STARTS = """
+from app.cli.terminal.signals import ended_as_by_ctrl_c
+from app.maintenance.spark.spark_sessions import SparkSessions
+
+with ended_as_by_ctrl_c():
+    SparkSessions("local[1]", {"spark.driver.memory": "512m"}).open()
+    input()
+"""
+
+
+def test_f24_spark_that_is_stopped_while_it_starts_leaves_nothing_behind(tmp_path: Path) -> None:
+    root = str(Path(__file__).parents[3])
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": root, "TMPDIR": str(tmp_path)},
+    ) as process:
+        own = psutil.Process(process.pid)
+        wait_until(lambda: any("java" in child.name() for child in own.children(recursive=True)))
+        started = own.children(recursive=True)
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+    try:
+        wait_until(lambda: not any(_is_alive(child) for child in started))
+    finally:
+        for child in started:
+            if _is_alive(child):
+                child.kill()
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
