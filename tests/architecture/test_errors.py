@@ -32,6 +32,8 @@ CATCHING_EVERYTHING = {
     "app/catalog/commits/guard.py": "a mistake in the guard must not fail the commits it watches",
     "app/catalog/commits/wishes.py": "a mistake in one request must not fail those that land with it",
     "app/maintenance/spark/spark_failures.py": "Spark's errors have no common parent, and each is how a job ends",
+    "app/maintenance/spark/spark_sessions.py": "what the way to a JVM raises that is gone has no common parent",
+    "app/moving/runs.py": "hands a failed move to the thread that waits for it",
     "app/cli/main.py": "answers of strange servers have any form, and end in one line",
     "app/lines.py": "hands a failure to every thread that waits for it",
     "app/catalog/context/pointer_batches.py": "hands a failed look-up to every request that waits for it",
