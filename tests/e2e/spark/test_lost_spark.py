@@ -74,7 +74,7 @@ def test_f24_spark_that_is_stopped_while_it_starts_leaves_nothing_behind(tmp_pat
         env=os.environ | {"PYTHONPATH": root, "TMPDIR": str(tmp_path)},
     ) as process:
         own = psutil.Process(process.pid)
-        wait_until(lambda: any("java" in child.name() for child in own.children(recursive=True)))
+        wait_until(lambda: any(_is_spark(child) for child in own.children()))
         started = own.children(recursive=True)
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -85,6 +85,14 @@ def test_f24_spark_that_is_stopped_while_it_starts_leaves_nothing_behind(tmp_pat
         for child in started:
             if _is_alive(child):
                 child.kill()
+
+
+def _is_spark(process: psutil.Process) -> bool:
+    """Java is asked for its version before."""
+    try:
+        return "SparkSubmit" in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
 
 
 def _is_alive(process: psutil.Process) -> bool:
