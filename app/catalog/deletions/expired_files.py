@@ -17,6 +17,7 @@ from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.purge import PurgedPlaces
 from app.catalog.deletions.runner import PlanOutdated, delete_groups, groups_of, hold_on
 from app.catalog.deletions.state_files import StateFiles
+from app.catalog.exports.forks import find_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.database.pointers.pointer import Pointer
@@ -47,7 +48,8 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     Raises:
         FilesUnavailable: a file could not be read or deleted, or the store is not there; safe to try again.
         CorruptMetadata, MetadataFileMissing: the table's metadata cannot be read; nothing was deleted.
-        InvalidMetadata: the record in the queue, or what the table still reaches, cannot be read; nothing was deleted.
+        InvalidMetadata: the record in the queue, or what the table still reaches, cannot be read, or there are commits
+            to the table that the database does not know; nothing was deleted.
         PlanOutdated: what was found is no longer right, or another worker has ended it.
     """
     assert deletion.pointer_id is not None
@@ -64,6 +66,10 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     elif catalog.server.file_deletions.find_purge(deletion.uuid) is None:
         # The new owner of the table may know of files that the catalog does not know.
         return "kept"
+    if current is not None and pointer is not None:
+        fork = find_fork(catalog, deletion.uuid, pointer.id, pointer.metadata_location, current)
+        if fork is not None:
+            raise InvalidMetadata(fork_text(fork))
     record = ExpiryRecord.from_json(deletion.expired)
     landed = _state_at(catalog, deletion.metadata_location, deletion.uuid, registration or 0)
     doomed = unreachable_files(

@@ -14,6 +14,7 @@ from app.catalog.context.places.locations import check_location, is_allowed
 from app.catalog.context.places.table_places import own_folders
 from app.catalog.context.server import Server
 from app.catalog.deletions.reached_states import ReachedStates
+from app.catalog.exports.forks import find_fork, fork_text
 from app.database.connections.clock import earlier_now_ms
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
@@ -108,7 +109,9 @@ def check_may_delete(catalog: Catalog, pointer: Pointer, metadata: TableMetadata
     """Check that files of a table are deleted at all.
 
     Raises:
-        OrphansRefused: garbage collection is off, or another table may share its files.
+        OrphansRefused: garbage collection is off, another table may share its files, or there are commits to it that
+            the database does not know.
+        FilesUnavailable, DatabaseUnavailable: safe to try again.
     """
     if not catalog.has_rows:
         raise OrphansRefused(
@@ -125,6 +128,9 @@ def check_may_delete(catalog: Catalog, pointer: Pointer, metadata: TableMetadata
             f"Cannot look for orphans of {pointer.identifier}: another table may share its files: one has the same "
             "uuid, or this one has or had none"
         )
+    fork = find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata)
+    if fork is not None:
+        raise OrphansRefused(f"Cannot look for orphans of {pointer.identifier}: {fork_text(fork)}")
 
 
 def reached_by_others(states: ReachedStates, found: Orphans) -> set[int]:

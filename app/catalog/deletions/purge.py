@@ -16,6 +16,7 @@ from app.catalog.context.places.table_places import names_of, own_folders
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import PlanOutdated, delete_groups, groups_of, hold_on
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
+from app.catalog.exports.forks import find_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.engine.model.ids import Location
@@ -74,7 +75,8 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
 
     Raises:
         FilesUnavailable: a file could not be read or deleted, or the store is not there; safe to try again.
-        InvalidMetadata: the table's metadata cannot be read; nothing was deleted.
+        InvalidMetadata: the table's metadata cannot be read, or there are commits to it that the database does not
+            know; nothing was deleted.
         CorruptMetadata: a manifest list or manifest cannot be read; nothing was deleted.
         PlanOutdated: what was found is no longer right, or another worker has ended the purge.
     """
@@ -100,6 +102,9 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
         return "kept"
     if bool_property(metadata.properties, PROTECTED, default=False):
         return "kept"  # the drop could not read that
+    fork = find_fork(catalog, deletion.uuid, deletion.pointer_id, deletion.metadata_location, metadata)
+    if fork is not None:
+        raise InvalidMetadata(fork_text(fork))
     everything = Expired(tuple(metadata.snapshots), tuple(statistics_of(metadata)))
     doomed = unreachable_files(everything, None, CheckedManifests(catalog, None), place_of=real_places())
     if doomed.unreadable:

@@ -20,6 +20,7 @@ from app.catalog.context.server import Server
 from app.catalog.deletions.orphan_search import check_may_delete, files_now_ms, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.reached_states import ReachedStates
+from app.catalog.exports.forks import find_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location, TableUuid
@@ -81,6 +82,11 @@ def sweep_one(server: Server) -> bool:
         for location, version, modified_ms in files.metadata
         if version <= current and modified_ms >= since_ms and place_of(location) not in named
     ]
+    if doomed:
+        fork = find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata)
+        if fork is not None:
+            log.warning("what no commit landed of table %s stays: %s", pointer.identifier, fork_text(fork))
+            return True
     owner = Owner.of(pointer.uuid, pointer.id, metadata)
     delete_orphans(catalog, owner, not_of_others(catalog, pointer.uuid, doomed))
     if files.newest_version <= current:

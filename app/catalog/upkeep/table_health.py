@@ -9,6 +9,7 @@ from typing import Final
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import is_allowed
+from app.catalog.exports.forks import find_fork
 from app.catalog.filesystem_tables.forks import later_versions
 from app.catalog.history import snapshot_named
 from app.catalog.manifests.table_manifests import TableManifests
@@ -85,7 +86,7 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
         files=files,
         activity=_activity(catalog, pointer),
         unreadable=unreadable,
-        forks=forks_of(catalog, pointer, metadata),
+        forks=forks_of(catalog, pointer, metadata) or _fork_beside(catalog, pointer, metadata),
         waiting_deletions=_waiting_deletions(catalog, pointer),
     )
     if wanted is None:
@@ -166,6 +167,14 @@ def forks_of(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> tup
         return tuple(later_versions(catalog.files, adopted))
     except TreeRefusal:  # no store that has file-system tables
         return ()
+
+
+def _fork_beside(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> tuple[str, ...]:
+    """Return a commit that lies beside the table's and that it does not have, if there is one."""
+    if pointer.is_read_only:
+        return ()  # its source goes on, as it should
+    fork = find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata)
+    return () if fork is None else (fork,)
 
 
 def _counted(

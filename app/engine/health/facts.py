@@ -228,6 +228,6 @@ class HealthFacts:
     unreadable: str | None = None
     """Why files could not be counted: which manifest cannot be read, and what is wrong with it."""
     forks: tuple[str, ...] = ()
-    """Metadata files that another writer has added to the folder of a file-system table since it was adopted."""
+    """Metadata files of commits that it does not have: of other catalogs, or in the old folder since it was adopted."""
     waiting_deletions: tuple[str, ...] = ()
     """Why files of the table that expired, or that are orphans, are not deleted yet; at most `MOST_WAITING`."""

@@ -381,8 +381,9 @@ def _forks(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFind
         yield HealthFinding(
             "forked",
             Severity.CRITICAL,
-            f"A writer has added {number} to the old folder since this table was adopted, beginning with "
-            f"{facts.forks[0]}: what it wrote is not in this table.",
+            f"A writer has added {number} that this table does not have, beginning with {facts.forks[0]}: another "
+            "catalog commits to it, too, its old folder was written to after it was adopted, or the database is an "
+            "old backup.",
         )
 
 

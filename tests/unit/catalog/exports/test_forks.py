@@ -1,0 +1,172 @@
+"""What another catalog, or the database that this one is an old copy of, made of a table: no file of it goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.catalog import named
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
+from app.catalog.deletions.orphan_search import OrphanWish
+from app.catalog.deletions.orphans import preview_orphans
+from app.catalog.deletions.sweeps import sweep_one
+from app.catalog.exports.writing import export_pointers
+from app.catalog.tables import purge_table
+from app.catalog.upkeep.table_health import table_health
+from app.database.backups import back_up
+from app.engine.change.updates import SetProperties
+from app.engine.model.ids import Location
+from app.engine.retention.expired_snapshots import ExpiryWish
+from app.errors import OrphansRefused
+from app.fileio.local import LocalFiles
+from tests.builders.catalogs import new_warehouse, server_on
+from tests.builders.table_files import TableFiles
+from tests.builders.tables import DEPARTURES, append, commit_to, load_table, namespace_in, table_in
+from tests.unit.catalog.deletions.sweeps.test_metadata_files import DAY_MS, let_age
+from tests.unit.catalog.deletions.test_orphans import make_old, work_off
+from tests.unit.catalog.rebuild.rebuilding import rebuild
+
+
+def append_file(catalog: Catalog, name: str) -> str:
+    made = TableFiles(LocalFiles()).snapshot(load_table(catalog).metadata, [name])
+    location = commit_to(catalog, *append(made)).location
+    assert location is not None
+    return location
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    server = server_on(f"sqlite:///{tmp_path}/icetower.db", LocalFiles())
+    made = new_warehouse(server, root=f"file://{tmp_path}/wh")
+    table_in(made)
+    append_file(made, "a")
+    return made
+
+
+@pytest.fixture
+def other(catalog: Catalog, tmp_path: Path) -> Catalog:
+    """Another catalog with a database of its own, at the same root."""
+    server = server_on(f"sqlite:///{tmp_path}/other.db", LocalFiles())
+    return new_warehouse(server, root=f"file://{tmp_path}/wh")
+
+
+def backup_of(catalog: Catalog, tmp_path: Path) -> Catalog:
+    back_up(f"sqlite:///{tmp_path}/icetower.db", tmp_path / "old.db")
+    return replace(catalog, server=server_on(f"sqlite:///{tmp_path}/old.db", LocalFiles()))
+
+
+def age_all(tmp_path: Path) -> set[Location]:
+    files = there(tmp_path)
+    for location in files:
+        make_old(location)
+    return files
+
+
+def there(tmp_path: Path) -> set[Location]:
+    return {file.location for file in LocalFiles().list_files(Location(f"file://{tmp_path}/wh"))}
+
+
+def test_an_old_backup_finds_no_orphans_among_newer_commits(catalog: Catalog, tmp_path: Path) -> None:
+    old = backup_of(catalog, tmp_path)
+    append_file(catalog, "b")
+    newest = append_file(catalog, "c")
+    age_all(tmp_path)
+    let_age(old, 30 * DAY_MS)
+
+    with pytest.raises(
+        OrphansRefused, match=f"{newest} is a commit to this table that this catalog does not have"
+    ):
+        preview_orphans(old, DEPARTURES, OrphanWish())
+
+    rebuild(old)
+    assert load_table(old).location == newest
+    assert preview_orphans(old, DEPARTURES, OrphanWish()).files == {}
+
+
+def test_an_export_says_that_a_single_commit_has_landed(catalog: Catalog, tmp_path: Path) -> None:
+    old = backup_of(catalog, tmp_path)
+    newest = append_file(catalog, "b")
+    export_pointers(catalog.server, catalog.warehouse)
+    age_all(tmp_path)
+    let_age(old, 30 * DAY_MS)
+
+    with pytest.raises(OrphansRefused, match=newest):
+        preview_orphans(old, DEPARTURES, OrphanWish())
+
+
+def test_an_old_backup_that_has_gone_on_sweeps_no_newer_commits(
+    catalog: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = backup_of(catalog, tmp_path)
+    append_file(catalog, "b")
+    newest = append_file(catalog, "c")
+    for name in "xyz":
+        append_file(old, name)
+    before = age_all(tmp_path)
+    let_age(old, 30 * DAY_MS)
+
+    assert sweep_one(old.server)
+
+    assert there(tmp_path) == before
+    assert f"{newest} is a commit to this table that this catalog does not have" in caplog.text
+
+
+def test_a_purge_leaves_what_another_catalog_has_gone_on_with(
+    catalog: Catalog, other: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    location = load_table(catalog).location
+    assert location is not None
+    purge_table(catalog, DEPARTURES)
+    namespace_in(other)
+    named.register(other, TABLES, DEPARTURES, location)
+    newest = append_file(other, "b")
+    before = there(tmp_path)
+
+    work_off(catalog)
+
+    assert there(tmp_path) == before
+    assert f"{newest} is a commit to this table that this catalog does not have" in caplog.text
+
+
+def test_an_expiry_deletes_no_file_while_another_catalog_commits_too(
+    catalog: Catalog, other: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    location = append_file(catalog, "b")
+    namespace_in(other)
+    named.register(other, TABLES, DEPARTURES, Location(location))
+    newest = append_file(other, "c")
+    expire_snapshots(catalog, DEPARTURES, ExpiryRequest(ExpiryWish(older_than_ms=2**45)))
+    before = there(tmp_path)
+
+    work_off(catalog)
+
+    assert there(tmp_path) == before
+    assert f"{newest} is a commit to this table that this catalog does not have" in caplog.text
+
+
+def test_a_rebuild_by_more_commits_than_the_log_has_is_no_fork(catalog: Catalog, tmp_path: Path) -> None:
+    commit_to(catalog, SetProperties(updates={"write.metadata.previous-versions-max": "2"}))
+    old = backup_of(catalog, tmp_path)
+    for name in "bcdefghi":
+        append_file(catalog, name)
+    age_all(tmp_path)
+    let_age(old, 30 * DAY_MS)
+    rebuild(old)
+
+    preview_orphans(old, DEPARTURES, OrphanWish())
+
+
+def test_health_shows_a_commit_of_another_catalog(catalog: Catalog, other: Catalog) -> None:
+    location = load_table(catalog).location
+    assert location is not None
+    assert table_health(catalog, DEPARTURES).facts.forks == ()
+    namespace_in(other)
+    named.register(other, TABLES, DEPARTURES, location)
+    newest = append_file(other, "b")
+
+    assert table_health(catalog, DEPARTURES).facts.forks == (newest,)
+    assert table_health(other, DEPARTURES).facts.forks == ()
