@@ -10,6 +10,7 @@ from typing import Any
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
+from app.catalog.context.places.file_names import mark_of
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.exports.export_files import ExportedDrop, ExportedWarehouse
 from app.catalog.named import event_at
@@ -26,6 +27,7 @@ from app.engine.properties.own_properties import MOVED_TO
 from app.errors import InvalidLocation, InvalidMetadata, InvalidName, MetadataFileMissing
 from app.fileio.locations import is_inside
 from app.formats.metadata.chain_facts import place_text
+from app.formats.metadata.own_names import mark_in
 
 DEFAULT_NAMESPACE = Namespace(("rebuilt",))
 
@@ -168,6 +170,8 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
         item = _judged(catalog, wish, known, name, item, verdict)
         if pointer is not None and item.action in {Action.ADD, Action.ADVANCE}:
             item = _fenced(catalog, pointer, item)
+        if item.action in {Action.ADD, Action.ADVANCE}:
+            item = _by_others(catalog, wish, known, item)
         if pointer is None:
             item = _left_to_others(catalog, known, name, item)
         elif pointer.named_by is NamedBy.EXPORT and item.reason is None:
@@ -257,6 +261,29 @@ def _judged(
         return replace(item, reason=flaw)
     reason = item.reason or _since_backup(known, item, newest)
     return replace(item, action=Action.ADD if item.seen is None else Action.ADVANCE, reason=reason)
+
+
+def _by_others(catalog: Catalog, wish: RebuildWish, known: Known, item: RebuildItem) -> RebuildItem:
+    """Leave a table at its pointer if another database has written its newest file.
+
+    Of one that is added it is only said. Another database may be the predecessor of this one: it has written what this
+    one has, or this one has written nothing.
+    """
+    own, mark = mark_of(catalog.server).hex(), mark_in(item.location or "")
+    if mark == own or item.is_read_only or item.named_by is NamedBy.EXPORT:
+        return item
+    text = (
+        f"{item.location} was written by another catalog: if that one has it, commits to both undo each other"
+    )
+    if item.seen is None:
+        theirs = {mark_in(each.location) for each in known.pointers if each.named_by is NamedBy.DATABASE}
+        is_predecessor = own not in theirs or mark in theirs
+        return item if is_predecessor else replace(item, reason=item.reason or text)
+    if mark == mark_in(item.seen) or wish.takes_likely:
+        return item
+    return replace(
+        item, action=Action.LEAVE, reason=item.reason or f"{text}. With --likely the pointer moves to it"
+    )
 
 
 def _flaw_of(catalog: Catalog, name: FoundName, item: RebuildItem) -> str | None:

@@ -33,6 +33,12 @@ def own_version(location: str, mark: bytes) -> int | None:
     return int(found[1]) if found is not None and found[2] == mark[:4].hex() else None
 
 
+def mark_in(location: str) -> str | None:
+    """Return the mark in a metadata file's name, as hexadecimal digits; None if it has none."""
+    found = _OWN.fullmatch(location.rpartition("/")[2])
+    return None if found is None else found[2]
+
+
 def is_own_content(location: str, mark: bytes) -> bool:
     """Say whether the name of a manifest, list or statistics file has this mark."""
     found = _OWN_CONTENT.fullmatch(location.rpartition("/")[2])

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from app.catalog import named
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Page
 from app.catalog.past.dropped import Wanted, list_dropped, undrop
 from app.catalog.rebuild.known_pointers import NamedBy
-from app.catalog.rebuild.planning import Action
+from app.catalog.rebuild.planning import Action, plan_rebuild
 from app.database.backups import back_up
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import Recovery
@@ -17,8 +19,8 @@ from app.engine.model.identifiers import TableIdentifier
 from app.fileio.memory import MemoryFiles
 from app.recoveries import UndropRefused
 from tests.builders.catalogs import START_MS, Clock, server_on, with_server
-from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, table_in
-from tests.unit.catalog.rebuild.rebuilding import commit, rebuild
+from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, namespace_in, table_in
+from tests.unit.catalog.rebuild.rebuilding import WISH, commit, rebuild, sole
 
 OTHER = TableIdentifier(FLIGHTS, "other")
 DAY_MS = 24 * 3_600_000
@@ -66,3 +68,38 @@ def test_table_that_stayed_dropped_is_left(old: Catalog) -> None:
     (item,) = plan.of(Action.LEAVE)
     assert (item.identifier, item.reason) == (DEPARTURES, "it was dropped; its files stayed")
     assert not plan.has_changes
+
+
+def test_old_backup_does_not_follow_another_catalog_to_its_commits(
+    lost: Catalog, found: Catalog, tmp_path: Path, store: MemoryFiles
+) -> None:
+    table_in(lost)
+    seen = commit(lost, 1)
+    back_up(f"sqlite:///{tmp_path}/lost.db", tmp_path / "old.db")
+    old = replace(lost, server=server_on(f"sqlite:///{tmp_path}/old.db", store))
+    named.unregister(lost, TABLES, DEPARTURES)
+    namespace_in(found)
+    named.register(found, TABLES, DEPARTURES, seen)
+    newest = commit(found, 2)
+
+    item = sole(rebuild(old))
+
+    assert (item.action, item.seen, item.location) == (Action.LEAVE, seen, newest)
+    assert f"{newest} was written by another catalog" in (item.reason or "")
+    assert sole(plan_rebuild(old, replace(WISH, takes_likely=True))).action is Action.ADVANCE
+
+    # It came back, and has gone on here.
+    named.register(lost, TABLES, DEPARTURES, newest)
+    commit(lost, 3)
+    assert sole(plan_rebuild(old, WISH)).action is Action.ADVANCE
+
+
+def test_new_table_of_another_catalog_is_said_to_be_one(lost: Catalog, found: Catalog) -> None:
+    table_in(lost)
+    commit(lost, 1)
+    arrivals = TableIdentifier(FLIGHTS, "arrivals")
+    table_in(found, arrivals)
+
+    (item,) = plan_rebuild(lost, WISH).of(Action.ADD)
+
+    assert (item.identifier, "was written by another catalog" in (item.reason or "")) == (arrivals, True)
