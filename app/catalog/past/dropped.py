@@ -15,6 +15,7 @@ from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.past.moments import moment_text
 from app.catalog.context.protection import check_namespace_unprotected, check_unprotected
 from app.catalog.context.registrations import new_registration
+from app.catalog.exports.forks import find_fork, fork_text
 from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
@@ -109,7 +110,7 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
         NoSuchDropped: nothing that is meant can come back.
         NoSuchNamespace: the namespace is not there, and was not to be made.
         NoSuchWarehouse: the warehouse is gone since the request came.
-        UndropRefused: the name is taken, or a table with the same files is there.
+        UndropRefused: the name is taken, a table with the same files is there, or another catalog has gone on with it.
         PastIsGone: its metadata file is gone, or another table's is in its place.
         FilesUnavailable: the store does not answer, or is not there.
         CommitStateUnknown: the database did not answer.
@@ -126,6 +127,7 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
             f"by itself: {entry.pointer.metadata_location}"
         )
     entry = _registered_anew(catalog, entry)
+    _check_not_forked(catalog, entry)
     name = entry.name if new.name is None else new.name
     answer = _summary(entry, namespace, name)
     claim = catalog.caller.claim_of(answer_text(answer))
@@ -185,6 +187,27 @@ def _registered_anew(catalog: Catalog, entry: Dropped) -> Dropped:
     except CorruptMetadata as error:
         log.warning("%s comes back with metadata that cannot be read: %s", entry, error)
     return replace(entry, pointer=pointer)
+
+
+def _check_not_forked(catalog: Catalog, entry: Dropped) -> None:
+    """Check that no other catalog has committed to a table since it was dropped.
+
+    Raises:
+        UndropRefused: another one has; both would commit to it.
+        FilesUnavailable: the store does not answer.
+    """
+    pointer = entry.pointer
+    if pointer is None or pointer.kind is not PointerKind.TABLE or pointer.is_read_only:
+        return
+    try:
+        metadata = catalog.read(TABLES, pointer)
+    except (CorruptMetadata, MetadataFileMissing):
+        return
+    fork = find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata)
+    if fork is not None:
+        raise UndropRefused(
+            f"Cannot undrop {entry}: {fork_text(fork)}. If no other catalog has the table by now, register that file"
+        )
 
 
 def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:

@@ -15,6 +15,7 @@ from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import preview_orphans
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.exports.writing import export_pointers
+from app.catalog.past.dropped import Wanted, undrop
 from app.catalog.tables import purge_table
 from app.catalog.upkeep.table_health import table_health
 from app.database.backups import back_up
@@ -23,6 +24,7 @@ from app.engine.model.ids import Location
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.errors import OrphansRefused
 from app.fileio.local import LocalFiles
+from app.recoveries import UndropRefused
 from tests.builders.catalogs import new_warehouse, server_on
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, commit_to, load_table, namespace_in, table_in
@@ -170,3 +172,17 @@ def test_health_shows_a_commit_of_another_catalog(catalog: Catalog, other: Catal
 
     assert table_health(catalog, DEPARTURES).facts.forks == (newest,)
     assert table_health(other, DEPARTURES).facts.forks == ()
+
+
+def test_what_another_catalog_has_taken_over_does_not_come_back(catalog: Catalog, other: Catalog) -> None:
+    location = load_table(catalog).location
+    assert location is not None
+    named.drop(catalog, TABLES, DEPARTURES)
+    namespace_in(other)
+    named.register(other, TABLES, DEPARTURES, location)
+    newest = append_file(other, "b")
+
+    with pytest.raises(UndropRefused, match=f"{newest} is a commit to this table .* register that file"):
+        undrop(catalog, Wanted(namespace=DEPARTURES.namespace, name=DEPARTURES.name))
+
+    named.register(catalog, TABLES, DEPARTURES, Location(newest))
