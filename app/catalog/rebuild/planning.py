@@ -270,20 +270,23 @@ def _by_others(catalog: Catalog, wish: RebuildWish, known: Known, item: RebuildI
     one has, or this one has written nothing.
     """
     own, mark = mark_of(catalog.server).hex(), mark_in(item.location or "")
-    if mark == own or item.is_read_only or item.named_by is NamedBy.EXPORT:
+    if mark == own or item.is_read_only:
         return item
     text = (
         f"{item.location} was written by another catalog: if that one has it, commits to both undo each other"
     )
-    if item.seen is None:
+    seen = item.seen
+    if known.export is not None and item.named_by is NamedBy.EXPORT:
+        seen = known.export.pointers[item.identifier].location
+        if mark == known.export.mark:
+            return item
+    if seen is None:
         theirs = {mark_in(each.location) for each in known.pointers if each.named_by is NamedBy.DATABASE}
         is_predecessor = own not in theirs or mark in theirs
         return item if is_predecessor else replace(item, reason=item.reason or text)
-    if mark == mark_in(item.seen) or wish.takes_likely:
+    if mark == mark_in(seen) or wish.takes_likely:
         return item
-    return replace(
-        item, action=Action.LEAVE, reason=item.reason or f"{text}. With --likely the pointer moves to it"
-    )
+    return replace(item, action=Action.LEAVE, reason=item.reason or f"{text}. --likely takes it")
 
 
 def _flaw_of(catalog: Catalog, name: FoundName, item: RebuildItem) -> str | None:

@@ -9,6 +9,7 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Page
+from app.catalog.exports.writing import export_pointers
 from app.catalog.past.dropped import Wanted, list_dropped, undrop
 from app.catalog.rebuild.known_pointers import NamedBy
 from app.catalog.rebuild.planning import Action, plan_rebuild
@@ -18,7 +19,7 @@ from app.database.pointers.recoverable import Recovery
 from app.engine.model.identifiers import TableIdentifier
 from app.fileio.memory import MemoryFiles
 from app.recoveries import UndropRefused
-from tests.builders.catalogs import START_MS, Clock, server_on, with_server
+from tests.builders.catalogs import START_MS, Clock, catalog_on, server_on, with_server
 from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, namespace_in, table_in
 from tests.unit.catalog.rebuild.rebuilding import WISH, commit, rebuild, sole
 
@@ -103,3 +104,22 @@ def test_new_table_of_another_catalog_is_said_to_be_one(lost: Catalog, found: Ca
     (item,) = plan_rebuild(lost, WISH).of(Action.ADD)
 
     assert (item.identifier, "was written by another catalog" in (item.reason or "")) == (arrivals, True)
+
+
+def test_table_that_was_handed_over_after_the_last_export_is_left(
+    lost: Catalog, found: Catalog, tmp_path: Path, store: MemoryFiles
+) -> None:
+    table_in(lost)
+    seen = commit(lost, 1)
+    export_pointers(lost.server, lost.warehouse)
+    named.unregister(lost, TABLES, DEPARTURES)
+    namespace_in(found)
+    named.register(found, TABLES, DEPARTURES, seen)
+    newest = commit(found, 2)
+    new = catalog_on(f"sqlite:///{tmp_path}/new.db", store)
+
+    item = sole(plan_rebuild(new, WISH))
+
+    assert (item.action, item.named_by, item.location) == (Action.LEAVE, NamedBy.EXPORT, newest)
+    assert f"{newest} was written by another catalog" in (item.reason or "")
+    assert sole(plan_rebuild(new, replace(WISH, takes_likely=True))).action is Action.ADD
