@@ -130,7 +130,10 @@ def check_may_delete(catalog: Catalog, pointer: Pointer, metadata: TableMetadata
         )
     fork = find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata)
     if fork is not None:
-        raise OrphansRefused(f"Cannot look for orphans of {pointer.identifier}: {fork_text(fork)}")
+        raise OrphansRefused(
+            f"Cannot look for orphans of {pointer.identifier}: {fork_text(fork)}. If that commit does not count, "
+            "unregister the table and register it again"
+        )
 
 
 def reached_by_others(states: ReachedStates, found: Orphans) -> set[int]:

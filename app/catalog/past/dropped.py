@@ -15,7 +15,7 @@ from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.past.moments import moment_text
 from app.catalog.context.protection import check_namespace_unprotected, check_unprotected
 from app.catalog.context.registrations import new_registration
-from app.catalog.exports.forks import find_fork, fork_text
+from app.catalog.exports.forks import find_fork
 from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
@@ -206,7 +206,8 @@ def _check_not_forked(catalog: Catalog, entry: Dropped) -> None:
     fork = find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata)
     if fork is not None:
         raise UndropRefused(
-            f"Cannot undrop {entry}: {fork_text(fork)}. If no other catalog has the table by now, register that file"
+            f"Cannot undrop {entry}: {fork} is a commit to it that this catalog does not have: another one has taken "
+            "the table over, or the database is an old backup. If no other catalog has it by now, register that file"
         )
 
 

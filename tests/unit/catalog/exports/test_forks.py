@@ -19,6 +19,7 @@ from app.catalog.past.dropped import Wanted, undrop
 from app.catalog.tables import purge_table
 from app.catalog.upkeep.table_health import table_health
 from app.database.backups import back_up
+from app.database.schema.rows import pointer_history
 from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.engine.retention.expired_snapshots import ExpiryWish
@@ -182,7 +183,27 @@ def test_what_another_catalog_has_taken_over_does_not_come_back(catalog: Catalog
     named.register(other, TABLES, DEPARTURES, location)
     newest = append_file(other, "b")
 
-    with pytest.raises(UndropRefused, match=f"{newest} is a commit to this table .* register that file"):
+    with pytest.raises(UndropRefused, match=f"{newest} is a commit to it .* register that file"):
         undrop(catalog, Wanted(namespace=DEPARTURES.namespace, name=DEPARTURES.name))
 
     named.register(catalog, TABLES, DEPARTURES, Location(newest))
+
+
+def test_commits_that_do_not_count_are_orphans_once_the_table_is_registered_again(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    old = backup_of(catalog, tmp_path)
+    append_file(catalog, "b")
+    newest = append_file(catalog, "c")
+    age_all(tmp_path)
+    let_age(old, 30 * DAY_MS)
+    with pytest.raises(OrphansRefused, match="unregister the table and register it again"):
+        preview_orphans(old, DEPARTURES, OrphanWish())
+
+    at = named.unregister(old, TABLES, DEPARTURES).location
+    assert at is not None
+    named.register(old, TABLES, DEPARTURES, at)
+    let_age(old, 0, pointer_history)
+
+    files = preview_orphans(old, DEPARTURES, OrphanWish()).files.values()
+    assert newest in {file.location for file in files}
