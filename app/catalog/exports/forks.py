@@ -16,6 +16,9 @@ from app.formats.metadata.chain_facts import chain_facts, place_text
 from app.formats.metadata.names import is_metadata_file, metadata_folder
 from app.formats.metadata.own_names import own_version
 
+_STILL_AT_WORK_MS = 15 * 60_000
+"""How long after a drop a commit that it has overtaken may still write, by another clock."""
+
 
 def find_fork(
     catalog: Catalog, uuid: TableUuid, pointer_id: int | None, at: Location, metadata: TableMetadata
@@ -44,7 +47,7 @@ def find_fork(
     logged = (entry.metadata_file for entry in metadata.metadata_log)
     known = set(map(place_text, (at, *logged, *history.locations)))
     unknown = {
-        place_text(file.location): file.location
+        place_text(file.location): file
         for file in catalog.files.list_files(Location(folder))
         # What is older than all that is known may have been the table's, wherever it was then.
         if is_metadata_file(file.location) and file.modified_ms >= history.since_ms
@@ -52,14 +55,18 @@ def find_fork(
     if unknown.keys() <= known:
         return None
     known |= _ancestors(catalog, metadata, unknown.keys())
-    found = [_read(catalog, unknown[place]) for place in sorted(unknown.keys() - known)]
+    found = [_read(catalog, unknown[place].location) for place in sorted(unknown.keys() - known)]
     others = [(facts, of) for facts, of in filter(None, found) if of.uuid == uuid]
     losers = set[str]()
     for facts, of in others:
         if own_version(facts.location, mark_of(catalog.server)) is None:
             is_fork = not known.isdisjoint(facts.log) or of.last_updated_ms > metadata.last_updated_ms
         else:
-            is_fork = facts.parent is not None and facts.parent not in known
+            # Nothing is written any more for a commit that has found the table, a while after that was dropped.
+            is_after_drop = history.dropped_ms is not None and (
+                unknown[facts.place].modified_ms > history.dropped_ms + _STILL_AT_WORK_MS
+            )
+            is_fork = facts.parent is not None and (facts.parent not in known or is_after_drop)
             losers.add(facts.place)
         if is_fork:
             return facts.location

@@ -40,6 +40,8 @@ class KnownFiles:
     moved_ms: int
     """When the commit began that moved the pointer last."""
     locations: frozenset[Location]
+    dropped_ms: int | None = None
+    """When the pointer was dropped, if it is gone."""
 
 
 class MetadataSweeps:
@@ -108,12 +110,25 @@ class MetadataSweeps:
         of_pointer = events.pointer_id == pointer_id
         moved_at = case((func.coalesce(events.previous_location, "") != events.location, events.at_ms))
         made_at = case((events.event == "created", events.at_ms))
-        times = select(func.min(events.at_ms), func.min(made_at), func.max(moved_at)).where(of_pointer)
+        dropped_at = case((events.location.is_(None), events.at_ms))
+        there_at = case((events.location.is_not(None), events.at_ms))
+        times = select(
+            func.min(events.at_ms),
+            func.min(made_at),
+            func.max(moved_at),
+            func.max(dropped_at),
+            func.max(there_at),
+        ).where(of_pointer)
         of_table = or_(of_pointer, (events.uuid == uuid) & (events.uuid != ""))
         named = select(events.location, events.previous_location).where(of_table)
-        since_ms, made_ms, moved_ms = self._database.read(lambda connection: connection.execute(times).one())
+        since_ms, made_ms, moved_ms, dropped_ms, there_ms = self._database.read(
+            lambda connection: connection.execute(times).one()
+        )
         if since_ms is None:
             return None
         found = self._database.read(lambda connection: connection.execute(named).all())
         locations = frozenset(each for row in found for each in row if each is not None)
-        return KnownFiles(since_ms, made_ms == since_ms, moved_ms or 0, locations)
+        is_gone = dropped_ms is not None and dropped_ms >= (there_ms or 0)
+        return KnownFiles(
+            since_ms, made_ms == since_ms, moved_ms or 0, locations, dropped_ms if is_gone else None
+        )

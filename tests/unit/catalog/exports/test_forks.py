@@ -15,7 +15,7 @@ from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import preview_orphans
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.exports.writing import export_pointers
-from app.catalog.past.dropped import Wanted, undrop
+from app.catalog.past.dropped import Wanted, purge_dropped, undrop
 from app.catalog.tables import purge_table
 from app.catalog.upkeep.table_health import table_health
 from app.database.backups import back_up
@@ -207,3 +207,21 @@ def test_commits_that_do_not_count_are_orphans_once_the_table_is_registered_agai
 
     files = preview_orphans(old, DEPARTURES, OrphanWish()).files.values()
     assert newest in {file.location for file in files}
+
+
+def test_a_purge_that_waits_in_an_old_backup_leaves_a_table_that_came_back(
+    catalog: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    named.drop(catalog, TABLES, DEPARTURES)
+    old = backup_of(catalog, tmp_path)
+    let_age(old, 2 * DAY_MS, pointer_history)
+    wanted = Wanted(namespace=DEPARTURES.namespace, name=DEPARTURES.name)
+    undrop(catalog, wanted)
+    newest = append_file(catalog, "b")
+    before = there(tmp_path)
+
+    purge_dropped(old, wanted)
+    work_off(old)
+
+    assert there(tmp_path) == before
+    assert f"{newest} is a commit to this table that this catalog does not have" in caplog.text
