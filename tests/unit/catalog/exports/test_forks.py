@@ -175,6 +175,19 @@ def test_health_shows_a_commit_of_another_catalog(catalog: Catalog, other: Catal
     assert table_health(other, DEPARTURES).facts.forks == ()
 
 
+def test_health_of_a_table_with_very_many_commits_looks_through_no_folder(
+    catalog: Catalog, other: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = load_table(catalog).location
+    assert location is not None
+    namespace_in(other)
+    named.register(other, TABLES, DEPARTURES, location)
+    append_file(other, "b")
+    monkeypatch.setattr("app.catalog.upkeep.table_health._MOST_COMMITS_LOOKED_THROUGH", 0)
+
+    assert table_health(catalog, DEPARTURES).facts.forks == ()
+
+
 def test_what_another_catalog_has_taken_over_does_not_come_back(catalog: Catalog, other: Catalog) -> None:
     location = load_table(catalog).location
     assert location is not None
