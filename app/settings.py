@@ -16,8 +16,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from dotenv import dotenv_values
-from dotenv.parser import parse_stream
 from pydantic import Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
@@ -27,6 +25,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from app.dotenv_file import DOTENV, PREFIX, read_dotenv
 from app.errors import InvalidSetting
 from app.fileio.network.circuit import ANSWER_SECONDS
 from app.fileio.storage_settings import masked
@@ -46,7 +45,6 @@ from app.setting_types import (
     mask_url_password,
 )
 
-PREFIX = "ICETOWER_"
 CONFIG_FILE_NAME = "icetower.toml"
 CONFIG_FILE_VARIABLE = "ICETOWER_CONFIG"
 VARIABLES_OF_COMMANDS = frozenset({CONFIG_FILE_VARIABLE, "ICETOWER_URI", "ICETOWER_WAREHOUSE"})
@@ -57,7 +55,6 @@ SECRETS_PREFIX = "ICETOWER_SECRET_"
 _A_DAY_S, _A_YEAR_S = 24 * 3600, 366 * 24 * 3600
 _KUBERNETES_VARIABLE = re.compile(r"ICETOWER_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)")
 _KUBERNETES_PORT = re.compile(r"(tcp|udp)://")
-_LINE_OF_OURS = re.compile(rf"^\s*(export\s+)?{PREFIX}", re.IGNORECASE | re.MULTILINE)
 
 
 class Settings(BaseSettings):
@@ -324,7 +321,7 @@ def load_settings(
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     layers: tuple[tuple[dict[str, Any], Callable[[str], str]], ...] = (
         (_read_toml(path) if path else {}, lambda _: str(path)),
-        (_read_dotenv(Path(".env")), lambda name: f"{_variable(name)} in .env"),
+        (_read_dotenv(), lambda name: f"{_variable(name)} in .env"),
         (_read_environment(), _variable),
         (given, lambda name: f"--{name.replace('_', '-')}"),
     )
@@ -369,37 +366,23 @@ def _read_environment() -> dict[str, Any]:
     return _without_kubernetes_port(EnvSettingsSource(Settings)())
 
 
-def _read_dotenv(path: Path) -> dict[str, Any]:
-    if not path.is_file():
+def _read_dotenv() -> dict[str, Any]:
+    variables = read_dotenv()
+    if not variables:
         return {}
-    try:
-        _check_lines(path)
-        variables = {name: value or "" for name, value in dotenv_values(path).items()}
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidSetting(f"Cannot read {path}: {error}") from error
-    _check_variables(variables, str(path))
-    found = DotEnvSettingsSource(Settings, env_file=path)()
+    _check_variables(variables, str(DOTENV))
+    found = DotEnvSettingsSource(Settings, env_file=DOTENV)()
     # The source also hands out every other variable of the file, which belong to someone else.
     return _without_kubernetes_port({name: found[name] for name in Settings.model_fields if name in found})
-
-
-def _check_lines(path: Path) -> None:
-    """Refuse lines of ours that are no assignments: the library passes over them."""
-    with path.open(encoding="utf-8") as file:
-        for line in parse_stream(file):
-            if line.error and _LINE_OF_OURS.search(line.original.string):
-                raise InvalidSetting(
-                    f"Cannot read line {line.original.line} of {path}: expected NAME=value, and an end to each quote"
-                )
 
 
 def _config_path(given: Path | None) -> Path | None:
     if given is not None:
         return given
-    if named := os.environ.get(CONFIG_FILE_VARIABLE):
+    if named := os.environ.get(CONFIG_FILE_VARIABLE) or read_dotenv().get(CONFIG_FILE_VARIABLE):
         return Path(named)
-    usual = Path(CONFIG_FILE_NAME)
-    return usual if usual.is_file() else None
+    # Whatever has this name was meant: a folder, as Docker makes where the file is missing, is an error.
+    return Path(CONFIG_FILE_NAME) if os.path.lexists(CONFIG_FILE_NAME) else None
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from app.settings import PREFIX, Settings
+from app.dotenv_file import PREFIX
+from app.settings import Settings
 from tests.architecture.source_files import ROOT
 
 Service = dict[str, Any]

@@ -9,7 +9,8 @@ import sys
 import pytest
 from pydantic import Secret
 
-from app.settings import PREFIX, Settings
+from app.dotenv_file import PREFIX
+from app.settings import Settings
 from tests.architecture.source_files import ROOT, repository_files, shown
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
-
-from dotenv import dotenv_values
 
 from app.client.catalog import RemoteCatalog
 from app.client.http.http_calls import HttpCalls, shown_uri
 from app.client.warehouses import WarehouseCalls
-from app.errors import InvalidSetting
+from app.dotenv_file import read_dotenv
 
 DEFAULT_URI = "http://127.0.0.1:8181"
 
@@ -52,7 +49,4 @@ def place_name(uri: str, warehouse: str | None) -> str:
 
 def _from_dotenv(variable: str) -> str | None:
     # The server reads .env, so a user who writes the client's variables there expects them to be read too.
-    try:
-        return dotenv_values(".env").get(variable) if Path(".env").is_file() else None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidSetting(f"Cannot read .env: {error}") from error
+    return read_dotenv().get(variable)

@@ -60,6 +60,37 @@ def test_the_variable_icetower_config_names_the_file(folder: Path, monkeypatch: 
     assert load_settings(config_file=folder / "icetower.toml").settings.port == 1
 
 
+@pytest.mark.parametrize("name", ["icetower.toml", ".env"])
+def test_a_name_of_a_file_of_settings_that_is_something_else_is_refused(folder: Path, name: str) -> None:
+    (folder / name).symlink_to("nowhere")
+    with pytest.raises(InvalidSetting, match=rf"Cannot read (the settings file )?{name}: .*No such file"):
+        load_settings()
+
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    with pytest.raises(InvalidSetting, match=rf"Cannot read (the settings file )?{name}: .*Is a directory"):
+        load_settings()
+
+
+def test_a_virtual_environment_of_python_that_is_called_dotenv_is_passed_over(folder: Path) -> None:
+    (folder / ".env").mkdir()
+    (folder / ".env" / "pyvenv.cfg").touch()
+
+    assert load_settings().sources == {}
+
+
+def test_icetower_config_is_read_from_dotenv_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / ".env").write_text("ICETOWER_CONFIG=other.toml\n")
+    with pytest.raises(InvalidSetting, match=r"Cannot read the settings file other\.toml"):
+        load_settings()
+
+    (folder / "other.toml").write_text("port = 2\n")
+    (folder / "third.toml").write_text("port = 3\n")
+    assert load_settings().settings.port == 2
+    monkeypatch.setenv("ICETOWER_CONFIG", "third.toml")
+    assert load_settings().settings.port == 3
+
+
 def test_an_empty_variable_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ICETOWER_PORT", "")
 
@@ -110,7 +141,12 @@ def test_an_unknown_variable_in_dotenv_is_refused_and_those_of_others_are_not(fo
 
 @pytest.mark.parametrize(
     "line",
-    ["ICETOWER_DATABASE_URL='postgresql://u:hunter2@h/d", "icetower_port : 9", "export ICETOWER_PORT='9' 10"],
+    [
+        "ICETOWER_DATABASE_URL='postgresql://u:hunter2@h/d",
+        "icetower_port : 9",
+        "export ICETOWER_PORT='9' 10",
+        "ICETOWER_PORT",
+    ],
 )
 def test_a_line_of_dotenv_that_is_no_assignment_is_refused_and_those_of_others_are_not(
     line: str, folder: Path
