@@ -212,6 +212,19 @@ def test_a_value_that_makes_no_sense_is_refused_without_showing_it(
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "name", ["expired_file_grace_seconds", "orphan_grace_hours", "history_days", "workers", "port"]
+)
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_a_switch_is_no_number(folder: Path, name: str, value: str) -> None:
+    (folder / "icetower.toml").write_text(f"{name} = {value}\n")
+
+    with pytest.raises(
+        InvalidSetting, match=rf"{name} \(icetower\.toml\): expected a number, found {value}$"
+    ):
+        load_settings()
+
+
 def test_every_wrong_value_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ICETOWER_PORT", "x")
     monkeypatch.setenv("ICETOWER_WORKERS", "0")
