@@ -15,6 +15,12 @@ KNOWN_PROPERTIES = (*FORMAT_PROPERTIES, *OWN_PROPERTIES)
 _SHOWN = 100
 """Characters of a name that are repeated."""
 _BY_NAME = {known.name: known for known in KNOWN_PROPERTIES if not known.is_per_column}
+_IN_WORDS = {
+    Origin.TABLE: "the table",
+    Origin.NAMESPACE: "its namespace",
+    Origin.WAREHOUSE: "the warehouse's defaults",
+    Origin.WAREHOUSE_OVERRIDE: "the warehouse's overrides",
+}
 _PER_COLUMN = tuple(known for known in KNOWN_PROPERTIES if known.is_per_column)
 
 
@@ -28,22 +34,37 @@ def find_property(name: str) -> KnownProperty | None:
 def check_properties(changed: Mapping[str, str]) -> None:
     """Check a table's or a view's properties; those that are not known may have any value.
 
-    But what begins like Icetower's own must be one of them.
+    But what begins like Icetower's own must be one of them, and one that is looked for on tables.
 
     Raises:
         InvalidUpdate: names the property, the value, and what is expected.
     """
-    for flaw in flaws_of(changed):
+    flaw = _misplaced(changed, Origin.TABLE) or next(flaws_of(changed), None)
+    if flaw is not None:
         raise InvalidUpdate(f"Table property {flaw}")
 
 
 def flaw_of_inherited(properties: Mapping[str, str], place: Origin) -> str | None:
     """Return what is wrong with what a namespace or a warehouse leaves to its tables, or None.
 
-    Only properties that are read from there are checked; others may mean something else there.
+    Icetower's own must be read from there. Others are checked only if they are: they may mean something else there.
     """
+    misplaced = _misplaced(properties, place)
+    if misplaced is not None:
+        return misplaced
     inherited = {name: value for name, value in properties.items() if _is_read_from(name, place)}
     return next(flaws_of(inherited), None)
+
+
+def _misplaced(properties: Mapping[str, str], place: Origin) -> str | None:
+    """Return which of Icetower's own properties would do nothing in a place; None if all would."""
+    for name in properties:
+        known = find_property(name)
+        if known is not None and name.startswith(OWN_PREFIX) and place not in known.read_from:
+            *first, last = (_IN_WORDS[origin] for origin in known.read_from)
+            where = f"{', '.join(first)} or {last}" if first else last
+            return f"{name} does nothing on a {place}: it is looked for in {where}"
+    return None
 
 
 def _is_read_from(name: str, place: Origin) -> bool:

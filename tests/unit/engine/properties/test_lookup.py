@@ -177,7 +177,8 @@ def test_all_that_is_known_or_set_is_listed_once_by_name() -> None:
 def test_only_what_is_read_from_a_place_is_checked_there() -> None:
     strange = {"icetower.guard": "x", "gc.enabled": "x", "scan-planning-mode": "x"}
 
-    assert flaw_of_inherited(strange, Origin.NAMESPACE) is None
+    assert flaw_of_inherited({**strange, "icetower.guard": "reject"}, Origin.NAMESPACE) is not None
+    assert flaw_of_inherited({"gc.enabled": "x", "scan-planning-mode": "x"}, Origin.NAMESPACE) is None
     assert (
         flaw_of_inherited(strange, Origin.WAREHOUSE)
         == "icetower.guard must be off, warn or reject, found 'x'"
@@ -204,3 +205,23 @@ def test_a_misspelled_name_of_our_own_is_refused_with_the_one_that_was_meant() -
 def test_every_name_of_our_own_and_any_of_others_is_known() -> None:
     check_properties({"icetower": "1", "icetowers.x": "1", "Icetower.protectd": "1", "owner": "me"})
     check_properties({"icetower.moved-to": "x", "icetower.table-locations": "unique"})
+
+
+@pytest.mark.parametrize("name", ["icetower.undrop.keep-ms", "icetower.undrop.purge-waits", "icetower.guard"])
+@pytest.mark.parametrize("place", [Origin.TABLE, Origin.NAMESPACE, Origin.WAREHOUSE])
+def test_what_would_do_nothing_where_it_is_set_is_refused(name: str, place: Origin) -> None:
+    known = find_property(name)
+    assert known is not None
+    assert known.default is not None
+    given = {"owner": "anna", name: known.default}
+
+    flaw = flaw_of_inherited(given, place)
+
+    assert (flaw is None) == (place in known.read_from)
+    if flaw is not None:
+        assert flaw.startswith(
+            f"{name} does nothing on a {place}: it is looked for in the warehouse's overrides"
+        )
+    if place is Origin.TABLE and flaw is not None:
+        with pytest.raises(InvalidUpdate, match=f"Table property {name} does nothing on a table"):
+            check_properties(given)
