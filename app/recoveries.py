@@ -13,7 +13,7 @@ class Protected(NotAllowed):
     def __init__(self, what: str, action: str, place: str, how: str) -> None:
         nearer = "" if place in ("it", what) else ", or nearer to what is to go,"
         super().__init__(
-            f"Cannot {action} {what}: icetower.protected is true for {place}. "
+            f"Cannot {action} {what}: icetower.protected is on for {place}. "
             f"Set it to false there{nearer} and try again ({how})"
         )
 

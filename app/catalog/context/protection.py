@@ -12,9 +12,9 @@ from app.database.pointers.pointer import Pointer
 from app.database.pointers.recoverable import PURGE_NOW, Recovery
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace
-from app.engine.model.settings.properties import bool_property
+from app.engine.model.settings.properties import keeping_switch
 from app.engine.properties.known import Origin
-from app.engine.properties.lookup import EffectiveProperty, Layers, effective_property
+from app.engine.properties.lookup import Layers, effective_property
 from app.engine.properties.own_properties import PROTECTED, UNDROP_KEEP, UNDROP_PURGE_WAITS
 from app.errors import CorruptMetadata, MetadataFileMissing
 from app.recoveries import Protected
@@ -78,7 +78,7 @@ def check_warehouse_unprotected(warehouse: Warehouse) -> None:
 def recovery_of(warehouse: Warehouse, *, purge: bool) -> Recovery:
     """Return for how long what is dropped now can come back, and what happens then."""
     layers = _layers_of_warehouse(warehouse)
-    waits = _is_on(effective_property(layers, UNDROP_PURGE_WAITS))
+    waits = keeping_switch(effective_property(layers, UNDROP_PURGE_WAITS).value)
     if purge and not waits:
         return PURGE_NOW
     keeping = effective_property(layers, UNDROP_KEEP)
@@ -94,14 +94,9 @@ def _layers_of_warehouse(warehouse: Warehouse) -> Layers:
     }
 
 
-def _is_on(found: EffectiveProperty) -> bool:
-    # As for all switches of tables: in any case, and with spaces around it.
-    return found.value is not None and bool_property({found.name: found.value}, found.name, default=False)
-
-
 def _check(layers: Layers, action: str, what: str, warehouse: Warehouse, namespace: Namespace | None) -> None:
     found = effective_property(layers, PROTECTED)
-    if not _is_on(found):
+    if not keeping_switch(found.value):
         return
     off, of_warehouse = f"{PROTECTED}=false", f"warehouse {warehouse.name}"
     change = f"icetower warehouse update {warehouse.name}"

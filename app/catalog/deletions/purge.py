@@ -20,7 +20,7 @@ from app.catalog.exports.forks import find_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.engine.model.ids import Location
-from app.engine.model.settings.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import GC_ENABLED, bool_property, keeping_switch
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.own_properties import PROTECTED
 from app.engine.retention.reachability import Expired, statistics_of, unreachable_files
@@ -100,7 +100,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):
         # With another uuid it is not the file that was dropped, but one that took its place.
         return "kept"
-    if bool_property(metadata.properties, PROTECTED, default=False):
+    if keeping_switch(metadata.properties.get(PROTECTED)):
         return "kept"  # the drop could not read that
     fork = find_fork(catalog, deletion.uuid, deletion.pointer_id, deletion.metadata_location, metadata)
     if fork is not None:

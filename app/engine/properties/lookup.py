@@ -84,9 +84,10 @@ def _flaw(name: str, value: str) -> str | None:
     known = find_property(name)
     if known is not None:
         return known.kind.flaw(value)
-    if not name.startswith(OWN_PREFIX) or name in OWN_NAMES:
+    begins_so = name.lower().startswith(OWN_PREFIX)  # Written otherwise it would do nothing.
+    if not begins_so or name in OWN_NAMES:
         return None
-    near = get_close_matches(name[:_SHOWN], OWN_NAMES, n=1)
+    near = get_close_matches(name[:_SHOWN].lower(), OWN_NAMES, n=1)
     return f"is not known; did you mean {near[0]}?" if near else "is not known, and Icetower's own begin so"
 
 

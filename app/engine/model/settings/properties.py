@@ -69,6 +69,11 @@ def bool_property(properties: Mapping[str, str], name: str, *, default: bool) ->
     return default if value is None else value.strip().lower() == "true"
 
 
+def keeping_switch(value: str | None) -> bool:
+    """Return a switch that keeps something from being lost: what makes no sense may have been meant so."""
+    return value is not None and value.strip().lower() != "false"
+
+
 def check_column_metrics(properties: Mapping[str, str], schema: Schema) -> None:
     """Check that per-column metrics settings name columns that exist.
 

@@ -267,7 +267,7 @@ def test_protected_table_is_not_dropped_purged_renamed_or_replaced(catalog: Cata
         lambda: named.rename(catalog, TABLES, DEPARTURES, elsewhere),
         lambda: named.register(catalog, TABLES, DEPARTURES, location, overwrite=True),
     ):
-        with pytest.raises(Protected, match=r"icetower\.protected is true for it"):
+        with pytest.raises(Protected, match=r"icetower\.protected is on for it"):
             deed()
 
     commit_to(catalog, SetProperties(updates={"icetower.protected": "false"}))
@@ -321,6 +321,16 @@ def test_nearest_place_decides_what_is_protected(catalog: Catalog) -> None:
         Protected, match=r"for namespace flights.*namespace set flights icetower\.protected=false"
     ):
         named.drop(catalog, VIEWS, DEPARTURES)
+
+
+@pytest.mark.parametrize("value", ["yes", "1", " TRUE ", ""])
+def test_protection_that_makes_no_sense_protects(catalog: Catalog, value: str) -> None:
+    """It was set before it was checked, or elsewhere: nothing may be lost."""
+    table_in(catalog)
+    safe = with_warehouse(catalog, default_properties={"icetower.protected": value})
+
+    with pytest.raises(Protected, match=r"icetower\.protected is on for warehouse wh"):
+        named.drop(safe, TABLES, DEPARTURES)
 
 
 def test_protected_warehouse_stays(catalog: Catalog) -> None:

@@ -189,6 +189,8 @@ def test_only_what_is_read_from_a_place_is_checked_there() -> None:
 def test_a_misspelled_name_of_our_own_is_refused_with_the_one_that_was_meant() -> None:
     for name, meant in (
         ("icetower.protectd", "icetower.protected"),
+        ("Icetower.Protected", "icetower.protected"),
+        ("ICETOWER.GUARD", "icetower.guard"),
         ("icetower.undrop.keep-mss", "icetower.undrop.keep-ms"),
         ("icetower.maintenance.expire-snapshot", "icetower.maintenance.expire-snapshots"),
     ):
@@ -203,7 +205,7 @@ def test_a_misspelled_name_of_our_own_is_refused_with_the_one_that_was_meant() -
 
 
 def test_every_name_of_our_own_and_any_of_others_is_known() -> None:
-    check_properties({"icetower": "1", "icetowers.x": "1", "Icetower.protectd": "1", "owner": "me"})
+    check_properties({"icetower": "1", "icetowers.x": "1", "owner": "me"})
     check_properties({"icetower.moved-to": "x", "icetower.table-locations": "unique"})
 
 
