@@ -77,7 +77,8 @@ class Concurrent:
 
     def _of(self, operations: Operations | None) -> Iterator[Snapshot]:
         for snapshot in self.snapshots:
-            if operations is None or snapshot.operation in operations:
+            # Where a writer left the operation out, it may have been any.
+            if operations is None or snapshot.operation is None or snapshot.operation in operations:
                 yield snapshot
 
     def manifests(

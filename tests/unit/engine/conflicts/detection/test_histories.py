@@ -176,3 +176,23 @@ def test_manifests_too_large_to_be_kept_are_opened_by_each_check(branch: Branch)
 
     assert kinds(ask(branch, base, overwrite())) == ["added-data-files", "missing-data-file"]
     assert branch.opened == [own.manifest_path] * 2
+
+
+@pytest.mark.parametrize("changes", ["added", "removed", "deletes"])
+def test_snapshot_without_an_operation_may_be_any(branch: Branch, changes: str) -> None:
+    base = branch.head
+    added = {"added": [data_file("new", "a")], "deletes": [position_deletes("deletes", "a", "old")]}
+    branch.commit("append", added.get(changes, ()), [OLD] if changes == "removed" else ())
+    last = branch.metadata.snapshots[-1]
+    branch.metadata = branch.metadata.replace(
+        snapshots=(*branch.metadata.snapshots[:-1], last.replace(summary=None))
+    )
+
+    report = ask(branch, base, overwrite())
+
+    expected = {
+        "added": "added-data-files",
+        "removed": "missing-data-file",
+        "deletes": "new-deletes-for-removed-file",
+    }
+    assert expected[changes] in kinds(report)
