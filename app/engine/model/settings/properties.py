@@ -70,7 +70,10 @@ def bool_property(properties: Mapping[str, str], name: str, *, default: bool) ->
 
 
 def keeping_switch(value: str | None) -> bool:
-    """Return a switch that keeps something from being lost: what makes no sense may have been meant so."""
+    """Return a switch that keeps something from being lost.
+
+    A value that makes no sense may have been meant so.
+    """
     return value is not None and value.strip().lower() != "false"
 
 
