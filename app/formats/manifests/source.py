@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
 from app.engine.model.files.entry_filters import FileColumns
-from app.engine.model.files.manifests import ManifestEntry, ManifestFile
-from app.engine.model.ids import Location
+from app.engine.model.files.manifests import EntryStatus, ManifestEntry, ManifestFile
+from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.snapshot import Snapshot
+from app.errors import InvalidMetadata
 from app.fileio.files import FileIO
 from app.fileio.wanted import check_wanted
 from app.formats.bounds import MAX_FILE_BYTES, read_bounded, too_large
@@ -173,9 +176,19 @@ class FileManifestSource:
 
     def _unlisted(self, location: Location) -> ManifestFile:
         def read() -> tuple[ManifestFile, int]:
-            return unlisted_manifest(self._read(location), location, self._max_file_bytes), _LISTED_BYTES
+            content = self._read(location)
+            manifest = unlisted_manifest(content, location, self._max_file_bytes)
+            with suppress(InvalidMetadata):  # Reading its entries says what is wrong.
+                manifest = replace(manifest, added_snapshot_id=self._writer_of(manifest, content))
+            return manifest, _LISTED_BYTES
 
         return self._cache.find_or_read((self._store, location, "unlisted"), read)
+
+    def _writer_of(self, manifest: ManifestFile, content: bytes) -> SnapshotId | None:
+        """Return the snapshot that wrote a manifest, as its entries say; None if it kept them all."""
+        entries = ManifestColumns(manifest, content, self._max_file_bytes)
+        changed = (entry.snapshot_id for entry in entries if entry.status is not EntryStatus.EXISTING)
+        return next(changed, None)
 
 
 def _size_of_list(manifests: Sequence[ManifestFile]) -> int:

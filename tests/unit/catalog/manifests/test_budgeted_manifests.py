@@ -114,7 +114,8 @@ class TestReading:
         assert BudgetedTableManifests(catalog, cost - 1).manifests(snapshot) is None
         found = BudgetedTableManifests(catalog, cost).manifests(snapshot)
 
-        assert found == [unlisted_manifest(content, manifest.manifest_path)]
+        listed = unlisted_manifest(content, manifest.manifest_path)
+        assert found == [replace(listed, added_snapshot_id=manifest.added_snapshot_id)]
 
     def test_missing_files_are_missing(
         self, catalog: Catalog, table: LoadedTable, files: CountingFiles

@@ -189,3 +189,49 @@ def test_list_takes_the_lines_that_it_shares_with_the_one_before(max_bytes: int,
 
     assert list(after) == manifests[1:]
     assert all((one is other) is are_shared for one, other in zip(before[1:], after, strict=False))
+
+
+@pytest.mark.parametrize(
+    ("statuses", "writer"),
+    [
+        ([EntryStatus.ADDED], 7),
+        ([EntryStatus.EXISTING, EntryStatus.DELETED], 7),
+        ([EntryStatus.EXISTING], None),
+        ([], None),
+    ],
+)
+def test_a_manifest_without_a_list_was_written_by_the_snapshot_that_its_entries_name(
+    statuses: list[EntryStatus], writer: int | None
+) -> None:
+    """Snapshots of version 1 may name their manifests themselves; conflicts and scans ask who wrote them."""
+    files, first = MemoryFiles(), SnapshotId(3)
+    entries = [
+        ManifestEntry(status, first if status is EntryStatus.EXISTING else SnapshotId(7), None, None, FILE)
+        for status in statuses
+    ]
+    written = write_manifest(
+        entries,
+        schema=Schema(type="struct", fields=()),
+        spec=PartitionSpec(spec_id=SpecId(0), fields=()),
+        format_version=1,
+        snapshot_id=SnapshotId(7),
+    )
+    files.write_new(MANIFEST, written.content)
+    snapshot = Snapshot(snapshot_id=SnapshotId(7), timestamp_ms=1, manifests=(MANIFEST,))
+
+    (found,) = FileManifestSource(files, ManifestCache(1 << 20)).manifests(snapshot)
+
+    assert found.added_snapshot_id == writer
+
+
+def test_what_is_no_manifest_is_listed_all_the_same(files: CountedFiles) -> None:
+    """Reading its entries says what is wrong."""
+    files.go.set()
+    snapshot = Snapshot(snapshot_id=SnapshotId(7), timestamp_ms=1, manifests=(LIST,))
+    source = FileManifestSource(files, ManifestCache(0))
+
+    (found,) = source.manifests(snapshot)
+
+    assert found.added_snapshot_id is None
+    with pytest.raises(InvalidMetadata, match=f"Cannot read manifest {LIST}"):
+        source.entries(found)
