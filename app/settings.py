@@ -231,7 +231,11 @@ class Settings(BaseSettings):
         3600.0, ge=0, le=_A_YEAR_S, description="How long files of expired snapshots stay for queries."
     )
     orphan_age_hours: float = Field(
-        24.0, ge=0, le=366 * 24, description="When files no commit landed go; 0: never."
+        24.0,
+        ge=0,
+        le=366 * 24,
+        description="When files no commit landed go; 0: never. It must be longer than any writer takes from its first "
+        "file to its commit, all retries included: an hour at least.",
     )
     orphan_grace_hours: float = Field(
         24.0, ge=0, le=366 * 24, description="How long files stay that were marked as orphans."
