@@ -102,7 +102,8 @@ def export_pointers(
     """Write a warehouse's pointers down beside its tables; None if nothing is new.
 
     The newest few exports of this database stay, as many as the rules say. So do those that know more than the
-    database: it is an old backup then, and they have the names since. Those of other databases are left alone.
+    database: it is an old backup then, which is said, and they have the names since. Those of other databases are left
+    alone.
 
     Raises:
         FilesUnavailable, DatabaseUnavailable: safe to try again.
@@ -123,6 +124,13 @@ def export_pointers(
         # The database may be a new one, in the place of one that was lost. The names are in the exports of that one,
         # and a younger export must not stand before them.
         return None
+    if own and _is_ahead(files, own[-1], content.sequence):
+        log.warning(
+            "warehouse %s: %s was exported when this database knew more: the database is an old backup. Stop the "
+            "servers on it, and let icetower rebuild bring it forward before anything is committed, dropped or deleted",
+            warehouse.name,
+            own[-1].location,
+        )
     # Names say which one is the newest, and the clock may have been ahead when the last one was written.
     after_all_ms = max([content.at_ms, *(export.at_ms + 1 for export in found)])
     location = Location(f"{folder}/{export_name(after_all_ms, mark, content.digest, server.new_uuid())}")

@@ -163,6 +163,25 @@ def test_a_rebuild_by_more_commits_than_the_log_has_is_no_fork(catalog: Catalog,
     preview_orphans(old, DEPARTURES, OrphanWish())
 
 
+def test_an_old_backup_says_so_when_it_exports(
+    catalog: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = backup_of(catalog, tmp_path)
+    for number in range(5):
+        commit_to(catalog, SetProperties(updates={"n": str(number)}))
+    newest = export_pointers(catalog.server, catalog.warehouse)
+    said = []
+
+    for number in range(2):
+        commit_to(old, SetProperties(updates={"n": str(number)}))
+        export_pointers(old.server, old.warehouse)
+        said.append(caplog.text)
+        caplog.clear()
+
+    assert f"{newest} was exported when this database knew more: the database is an old backup" in said[0]
+    assert said[1] == ""
+
+
 def test_health_shows_a_commit_of_another_catalog(catalog: Catalog, other: Catalog) -> None:
     location = load_table(catalog).location
     assert location is not None
