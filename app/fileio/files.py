@@ -91,3 +91,9 @@ class FileIO(Protocol):
         start.
         """
         ...
+
+
+def files_in(files: FileIO, folder: Location) -> Iterator[ListedFile]:
+    """Yield each file of a folder itself, not of folders in it; raises like `list_files`."""
+    begin = len(folder.rstrip("/")) + 1
+    return (file for file in files.list_files(folder) if "/" not in file.location[begin:])

@@ -28,6 +28,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.retention.reachability import UNREADABLE, statistics_of
 from app.errors import IcetowerError, MetadataFileMissing, OrphansRefused, Unavailable
+from app.fileio.files import files_in
 from app.fileio.locations import place_of
 from app.formats.metadata.names import metadata_folder
 from app.formats.metadata.own_names import is_own_content, own_version
@@ -108,7 +109,8 @@ def own_files(catalog: Catalog, uuid: TableUuid, folder: str) -> OwnFiles:
     server, found = catalog.server, OwnFiles()
     mark, of_contents = mark_of(server), content_mark(server, uuid, folder)
     written_before_ms = files_now_ms(server) - server.rules.orphan_age_ms
-    for file in catalog.files.list_files(Location(folder)):
+    # In folders below it may be copies that wait to be taken elsewhere, with the names of these.
+    for file in files_in(catalog.files, Location(folder)):
         version = own_version(file.location, mark)
         if version is None and not is_own_content(file.location, of_contents):
             continue

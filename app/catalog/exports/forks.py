@@ -12,6 +12,7 @@ from app.engine.chains.verdicts import FoundTable
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import FileMissing, InvalidLocation, InvalidMetadata, InvalidRequest, MetadataFileMissing
+from app.fileio.files import files_in
 from app.formats.metadata.chain_facts import chain_facts, place_text
 from app.formats.metadata.names import is_metadata_file, metadata_folder
 from app.formats.metadata.own_names import own_version
@@ -48,7 +49,7 @@ def find_fork(
     known = set(map(place_text, (at, *logged, *history.locations)))
     unknown = {
         place_text(file.location): file
-        for file in catalog.files.list_files(Location(folder))
+        for file in files_in(catalog.files, Location(folder))
         # What is older than all that is known may have been the table's, wherever it was then.
         if is_metadata_file(file.location) and file.modified_ms >= history.since_ms
     }

@@ -163,6 +163,23 @@ def test_a_rebuild_by_more_commits_than_the_log_has_is_no_fork(catalog: Catalog,
     preview_orphans(old, DEPARTURES, OrphanWish())
 
 
+def test_a_copy_that_is_staged_for_another_place_is_no_commit(catalog: Catalog, tmp_path: Path) -> None:
+    """Spark stages it in a folder beside the metadata, and its files keep their names."""
+    for number in range(3):
+        commit_to(catalog, SetProperties(updates={"n": str(number)}))
+    table = load_table(catalog)
+    assert table.location is not None
+    folder = Path(table.location.removeprefix("file://")).parent
+    staged = folder / "copy-table-staging-1" / "metadata"
+    staged.mkdir(parents=True)
+    for file in list(folder.glob("*.metadata.json")):
+        moved = file.read_text().replace(f"file://{tmp_path}", "s3://elsewhere")
+        (staged / file.name).write_text(moved)
+
+    assert table_health(catalog, DEPARTURES).facts.forks == ()
+    preview_orphans(catalog, DEPARTURES, OrphanWish())
+
+
 def test_an_old_backup_says_so_when_it_exports(
     catalog: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

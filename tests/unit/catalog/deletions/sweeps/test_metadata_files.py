@@ -117,6 +117,25 @@ def test_only_old_files_of_ours_that_nothing_names_go(old_table: Catalog, store:
     assert gone.isdisjoint(stay)
 
 
+def test_a_copy_that_waits_in_a_folder_beside_the_metadata_stays(
+    old_table: Catalog, store: AgedFiles
+) -> None:
+    """Spark stages copies for another place there, whose files keep their names."""
+    metadata = load_table(old_table).metadata
+    copies = [
+        Location(f"{metadata.location}/metadata/copy-table-staging-1/metadata/{path.rpartition('/')[2]}")
+        for path in [entry.metadata_file for entry in metadata.metadata_log]
+    ]
+    for copy in copies:
+        store.write_new(copy, metadata.to_json())
+        store.age(copy)
+
+    assert sweep_one(old_table.server)
+
+    assert copies
+    assert all(map(store.exists, copies))
+
+
 def test_files_are_young_by_the_clock_of_their_machine_where_the_databases_is_days_ahead(
     old_table: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
