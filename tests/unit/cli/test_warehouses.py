@@ -48,7 +48,7 @@ def test_an_update_leaves_protection_and_all_other_keys(icetower: Icetower, fold
 
     assert icetower("warehouse", "update", "safe", "--default", "clients=8").status == 0
 
-    assert "icetower.protected is true" in icetower("warehouse", "drop", "safe").err
+    assert "icetower.protected is on" in icetower("warehouse", "drop", "safe").err
     shown = icetower("warehouse", "show", "safe", "--json").json["default-properties"]
     assert shown == dict(pair.split("=") for pair in (*kept, "clients=8"))
     gone = icetower("warehouse", "update", "safe", "--remove-default", "icetower.protected")
