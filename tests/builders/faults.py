@@ -47,7 +47,7 @@ class Fault(Enum):
     SILENT = "silent"
     """Nobody answers, and it has no effect: who asked cannot know."""
     ANSWER_LOST = "answer lost"
-    """It has its effect, and nobody answers."""
+    """It has its effect, and no answer comes."""
     OUTAGE = "outage"
     """As the one before, and nothing works after it until the end of the request."""
     DIED_BEFORE = "died before"
@@ -59,7 +59,7 @@ _DEATHS = (Fault.DIED_BEFORE, Fault.DIED_AFTER)
 
 
 class Died(Exception):
-    """What a dead process raises: none of its handlers has an effect any more."""
+    """What a dead process raises: its handlers have no effect any more."""
 
 
 @dataclass(eq=False)

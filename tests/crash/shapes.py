@@ -1,4 +1,4 @@
-"""What a namespace holds, told without the names of its files; and that the files which it needs are there."""
+"""What a namespace holds, without the names of its files; and that the files which it needs are there."""
 
 from __future__ import annotations
 

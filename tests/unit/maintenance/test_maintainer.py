@@ -233,7 +233,7 @@ def test_end_that_cannot_be_noted_is_said(catalog: RemoteCatalog, table: TableId
 
 
 class AwayFor(httpx.BaseTransport):
-    """Reaches no server as often as it is told when the end of a job is sent."""
+    """Reaches no server as often as the test says, when the end of a job is sent."""
 
     def __init__(self, times: int) -> None:
         self.times = times

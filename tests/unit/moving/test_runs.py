@@ -1,4 +1,4 @@
-"""Runs that a person interrupts: nothing more is begun, and what hangs holds nobody."""
+"""Runs that a person interrupts: nothing more is begun, and what hangs holds up no exit."""
 
 from __future__ import annotations
 
