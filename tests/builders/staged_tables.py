@@ -7,10 +7,8 @@ from typing import Any
 import httpx
 
 
-def land(
-    client: httpx.Client, namespace: str, name: str, staged: dict[str, Any], prefix: str = "/v1"
-) -> httpx.Response:
-    """Send the commit that creates a table of one schema, with the uuid and the location that it was given."""
+def creation(staged: dict[str, Any]) -> dict[str, Any]:
+    """Return the commit that creates a staged table of one schema, with the uuid and the location that it was given."""
     (schema,) = staged["schemas"]
     updates = [
         {"action": "assign-uuid", "uuid": staged["table-uuid"]},
@@ -23,5 +21,11 @@ def land(
         {"action": "set-default-sort-order", "sort-order-id": -1},
         {"action": "set-location", "location": staged["location"]},
     ]
-    body = {"requirements": [{"type": "assert-create"}], "updates": updates}
-    return client.post(f"{prefix}/namespaces/{namespace}/tables/{name}", json=body)
+    return {"requirements": [{"type": "assert-create"}], "updates": updates}
+
+
+def land(
+    client: httpx.Client, namespace: str, name: str, staged: dict[str, Any], prefix: str = "/v1"
+) -> httpx.Response:
+    """Send the commit that creates a staged table of one schema."""
+    return client.post(f"{prefix}/namespaces/{namespace}/tables/{name}", json=creation(staged))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.builders.http_catalog import SCHEMA, VIEW_VERSION, set_properties
+from tests.builders.staged_tables import creation
 from tests.crash.ground import Ground, Request, view_body
 
 OLD_MS: Final = 4_000_000_000_000
@@ -22,20 +23,7 @@ def create_table(on: Ground) -> Request:
 
 def create_staged(on: Ground) -> Request:
     staged = on.do("POST", f"{on.path}/tables", {"name": "t", "schema": SCHEMA, "stage-create": True})
-    metadata = staged["metadata"]
-    updates = [
-        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
-        {"action": "upgrade-format-version", "format-version": 2},
-        {"action": "add-schema", "schema": metadata["schemas"][0]},
-        {"action": "set-current-schema", "schema-id": -1},
-        {"action": "add-spec", "spec": {"spec-id": 0, "fields": []}},
-        {"action": "set-default-spec", "spec-id": -1},
-        {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
-        {"action": "set-default-sort-order", "sort-order-id": -1},
-        {"action": "set-location", "location": metadata["location"]},
-    ]
-    body = {"requirements": [{"type": "assert-create"}], "updates": updates}
-    return Request("POST", f"{on.path}/tables/t", body)
+    return Request("POST", f"{on.path}/tables/t", creation(staged["metadata"]))
 
 
 def _let_go(on: Ground, kind: str, name: str) -> str:
