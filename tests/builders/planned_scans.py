@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.scans import planning as scans
 from app.catalog.scans.planning import Completed, ScanPage, Submitted
+from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import SnapshotId
 from app.engine.scan.scan_planner import PlannedFile
 from app.engine.scan.scan_scope import ScanRequest
 from app.formats.caches import BoundedCache
 from tests.builders.catalogs import with_server
+from tests.builders.commits import commit_table
+from tests.builders.table_files import TableFiles
+from tests.builders.tables import DEPARTURES, load_table
 
 
 def nothing_kept(catalog: Catalog) -> Catalog:
@@ -46,3 +52,24 @@ def expand_task(catalog: Catalog, identifier: TableIdentifier, token: str) -> Sc
     pages, write = noting_pages()
     scans.expand_task(nothing_kept(catalog), identifier, token, write)
     return pages[0]
+
+
+def names(page: ScanPage) -> list[str]:
+    return [Path(planned.file.file_path).stem for planned in files_of(page)]
+
+
+def page_of(outcome: ScanPage | Submitted) -> ScanPage:
+    assert isinstance(outcome, ScanPage)
+    return outcome
+
+
+def append(catalog: Catalog, files: TableFiles, names: Sequence[str]) -> SnapshotId:
+    """Add files in a manifest of their own."""
+    metadata = load_table(catalog, DEPARTURES).metadata
+    snapshot = files.snapshot(metadata, names)
+    updates: list[Update] = [
+        AddSnapshot(snapshot=snapshot),
+        SetSnapshotRef(ref_name="main", snapshot_id=snapshot.snapshot_id, type="branch"),
+    ]
+    commit_table(catalog, DEPARTURES, [], updates)
+    return snapshot.snapshot_id

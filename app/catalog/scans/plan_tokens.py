@@ -17,6 +17,7 @@ from app.catalog.context.catalog import Catalog
 from app.database.pointers.pointer import Pointer
 from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.model.ids import FieldId, SnapshotId
+from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.scan_scope import ScanScope
 from app.engine.selection.files import RowFilter
@@ -53,12 +54,13 @@ class PlanTokens:
         """Return the task of a token.
 
         Raises:
-            NoSuchPlanTask: the token is not of this table, or its snapshot is gone.
+            NoSuchPlanTask: the token is not of this table, or its snapshot or schema is gone.
         """
         claims = self._claims(token)
         snapshot = metadata.snapshots_by_id.get(SnapshotId(claims["snapshot"]))
         schema = next((item for item in metadata.schemas if item.schema_id == claims["schema"]), None)
-        if snapshot is None or schema is None:
+        # The id of a schema that was removed is given again. Tokens of earlier versions do not say what it was.
+        if snapshot is None or schema is None or claims.get("columns", _digest(schema)) != _digest(schema):
             raise NoSuchPlanTask
         try:
             filter_ = parse_expression(claims["filter"])
@@ -84,6 +86,7 @@ class PlanTokens:
             "snapshot": scope.snapshot.snapshot_id,
             "start": scope.start_snapshot_id,
             "schema": scope.rows.schema.schema_id,
+            "columns": _digest(scope.rows.schema),
             "filter": to_json(scope.rows.filter),
             "case": scope.rows.case_sensitive,
             "stats": sorted(scope.stats_ids),
@@ -112,3 +115,7 @@ class PlanTokens:
 
     def _signature(self, packed: bytes) -> bytes:
         return hmac.new(self._key, packed, sha256).digest()[:_SIGNATURE_BYTES]
+
+
+def _digest(schema: Schema) -> str:
+    return sha256(repr(schema.meaning).encode("utf-8", "surrogatepass")).hexdigest()[:16]

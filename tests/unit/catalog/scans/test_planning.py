@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.catalog import named
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES
 from app.catalog.context.threads.scan_workers import AT_MOST, ScanWorkers
 from app.catalog.scans import planning as scans
 from app.catalog.scans.planning import (
@@ -27,12 +24,14 @@ from app.catalog.scans.planning import (
     cancel_plan,
     fetch_plan,
 )
-from app.engine.change.updates import AddSnapshot, RemoveSnapshots, SetSnapshotRef, Update
+from app.engine.change.updates import (
+    RemoveSnapshots,
+)
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.scan.scan_scope import ScanRequest
-from app.errors import InvalidFilter, InvalidRequest, NoSuchPlan, NoSuchPlanTask, NoSuchTable, Unavailable
+from app.errors import InvalidFilter, InvalidRequest, NoSuchPlan, NoSuchPlanTask, Unavailable
 from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import (
     Clock,
@@ -43,45 +42,11 @@ from tests.builders.catalogs import (
 )
 from tests.builders.commits import commit_table
 from tests.builders.other_stores import moved_to_another_store
-from tests.builders.planned_scans import expand_task, files_of, plan_scan
-from tests.builders.table_files import TableFiles
+from tests.builders.planned_scans import expand_task, files_of, names, page_of, plan_scan
 from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, table_in
 
 EVERYTHING = ScanRequest()
 OTHER = TableIdentifier(FLIGHTS, "other")
-
-
-def append(catalog: Catalog, files: TableFiles, names: Sequence[str]) -> SnapshotId:
-    """Add files in a manifest of their own."""
-    metadata = load_table(catalog, DEPARTURES).metadata
-    snapshot = files.snapshot(metadata, names)
-    updates: list[Update] = [
-        AddSnapshot(snapshot=snapshot),
-        SetSnapshotRef(ref_name="main", snapshot_id=snapshot.snapshot_id, type="branch"),
-    ]
-    commit_table(catalog, DEPARTURES, [], updates)
-    return snapshot.snapshot_id
-
-
-def ruled(catalog: Catalog, **changes: Any) -> Catalog:
-    return with_rules(catalog, **changes)
-
-
-@pytest.fixture
-def filled(catalog: Catalog) -> list[SnapshotId]:
-    """Three snapshots of three files each, in three manifests."""
-    table_in(catalog)
-    files = TableFiles(catalog.files)
-    return [append(catalog, files, [f"{letter}{number}" for number in range(3)]) for letter in "abc"]
-
-
-def names(page: ScanPage) -> list[str]:
-    return [Path(planned.file.file_path).stem for planned in files_of(page)]
-
-
-def page_of(outcome: ScanPage | Submitted) -> ScanPage:
-    assert isinstance(outcome, ScanPage)
-    return outcome
 
 
 def everything(catalog: Catalog, page: ScanPage) -> list[str]:
@@ -115,7 +80,7 @@ def test_table_without_data_is_planned(catalog: Catalog) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("filter_", [True, {"type": "gt-eq", "term": "id", "value": 0}])
 def test_long_plan_is_left_to_tasks_and_none_is_lost(catalog: Catalog, size: int, filter_: Any) -> None:
-    small = ruled(catalog, scan_page_files=size)
+    small = with_rules(catalog, scan_page_files=size)
 
     page = page_of(plan_scan(small, DEPARTURES, ScanRequest(filter=parse_expression(filter_))))
 
@@ -126,7 +91,7 @@ def test_long_plan_is_left_to_tasks_and_none_is_lost(catalog: Catalog, size: int
 
 @pytest.mark.usefixtures("filled")
 def test_nothing_is_read_to_split_up_a_plan_without_a_filter(catalog: Catalog) -> None:
-    small = ruled(catalog, scan_page_files=3)
+    small = with_rules(catalog, scan_page_files=3)
 
     page = page_of(plan_scan(small, DEPARTURES, EVERYTHING))
 
@@ -139,10 +104,10 @@ def test_nothing_is_read_to_split_up_a_plan_without_a_filter(catalog: Catalog) -
 def test_tasks_are_expanded_again_and_again_at_once_and_by_another_server(
     catalog: Catalog, tmp_path: Path
 ) -> None:
-    small = ruled(catalog, scan_page_files=2)
+    small = with_rules(catalog, scan_page_files=2)
     page = page_of(plan_scan(small, DEPARTURES, EVERYTHING))
     other = replace(catalog, server=server_on(f"sqlite:///{tmp_path}/icetower.db", catalog.files))
-    servers = [small, ruled(other, scan_page_files=2)] * 4
+    servers = [small, with_rules(other, scan_page_files=2)] * 4
 
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda server: sorted(everything(server, page)), servers))
@@ -150,62 +115,8 @@ def test_tasks_are_expanded_again_and_again_at_once_and_by_another_server(
     assert found == [ALL] * 8
 
 
-@pytest.mark.usefixtures("filled")
-def test_tokens_that_we_did_not_write_are_refused(catalog: Catalog) -> None:
-    small = ruled(catalog, scan_page_files=2)
-    token = page_of(plan_scan(small, DEPARTURES, EVERYTHING)).tasks[0]
-    content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-
-    for place in range(0, len(content), 7):
-        tampered = bytearray(content)
-        tampered[place] ^= 1
-        forged = base64.urlsafe_b64encode(bytes(tampered)).decode().rstrip("=")
-        with pytest.raises(NoSuchPlanTask):
-            expand_task(catalog, DEPARTURES, forged)
-    for nonsense in ("", "a", "é", "====", token[:-5], token + "AAAA"):
-        with pytest.raises(NoSuchPlanTask):
-            expand_task(catalog, DEPARTURES, nonsense)
-
-
-@pytest.mark.usefixtures("filled")
-def test_token_is_good_for_its_own_table_only_under_any_name(catalog: Catalog) -> None:
-    small = ruled(catalog, scan_page_files=2)
-    token = page_of(plan_scan(small, DEPARTURES, EVERYTHING)).tasks[0]
-    table_in(catalog, OTHER)
-
-    with pytest.raises(NoSuchPlanTask):
-        expand_task(catalog, OTHER, token)
-    named.drop(catalog, TABLES, OTHER)
-    named.rename(catalog, TABLES, DEPARTURES, OTHER)
-    assert names(expand_task(small, OTHER, token))
-    with pytest.raises(NoSuchTable):
-        expand_task(small, DEPARTURES, token)
-
-
-@pytest.mark.usefixtures("filled")
-def test_token_of_a_table_that_was_dropped_and_made_again_is_refused(catalog: Catalog) -> None:
-    small = ruled(catalog, scan_page_files=2)
-    token = page_of(plan_scan(small, DEPARTURES, EVERYTHING)).tasks[0]
-    named.drop(catalog, TABLES, DEPARTURES)
-    with pytest.raises(NoSuchTable):
-        expand_task(catalog, DEPARTURES, token)
-
-    table_in(catalog)
-    with pytest.raises(NoSuchPlanTask):
-        expand_task(catalog, DEPARTURES, token)
-
-
-def test_token_of_a_snapshot_that_expired_is_refused(catalog: Catalog, filled: list[SnapshotId]) -> None:
-    small = ruled(catalog, scan_page_files=2)
-    token = page_of(plan_scan(small, DEPARTURES, ScanRequest(snapshot_id=filled[0]))).tasks[0]
-    commit_table(catalog, DEPARTURES, [], [RemoveSnapshots(snapshot_ids=(filled[0],))])
-
-    with pytest.raises(NoSuchPlanTask):
-        expand_task(catalog, DEPARTURES, token)
-
-
 def test_tasks_read_the_snapshot_that_was_planned(catalog: Catalog, filled: list[SnapshotId]) -> None:
-    small = ruled(catalog, scan_page_files=2)
+    small = with_rules(catalog, scan_page_files=2)
 
     page = page_of(plan_scan(small, DEPARTURES, ScanRequest(snapshot_id=filled[1])))
 
@@ -216,7 +127,7 @@ def test_range_has_what_was_appended_after_its_start(catalog: Catalog, filled: l
     request = ScanRequest(start_snapshot_id=filled[0], end_snapshot_id=filled[2])
 
     whole = page_of(plan_scan(catalog, DEPARTURES, request))
-    small = ruled(catalog, scan_page_files=2)
+    small = with_rules(catalog, scan_page_files=2)
     in_tasks = page_of(plan_scan(small, DEPARTURES, request))
 
     assert sorted(names(whole)) == ALL[3:]
@@ -267,7 +178,7 @@ SOME = ScanRequest(filter=parse_expression({"type": "gt-eq", "term": "id", "valu
 def slow(catalog: Catalog) -> Catalog:
     """A catalog that plans whatever has to be read in the background, three files a task."""
     return with_server(
-        ruled(catalog, scan_submit_bytes=0, scan_page_files=3),
+        with_rules(catalog, scan_submit_bytes=0, scan_page_files=3),
         scan_workers=Workers(),
         now_ms=Clock(),
         manifest_cache=ManifestCache(0),
@@ -420,7 +331,7 @@ def test_plans_of_one_warehouse_that_hang_leave_room_for_another_ones() -> None:
 
 @pytest.mark.usefixtures("filled")
 def test_warehouse_of_another_name_has_other_tables(catalog: Catalog) -> None:
-    small = ruled(catalog, scan_page_files=2)
+    small = with_rules(catalog, scan_page_files=2)
     token = page_of(plan_scan(small, DEPARTURES, EVERYTHING)).tasks[0]
     second = new_warehouse(catalog.server, "second", "memory://second")
     table_in(second)
@@ -430,7 +341,7 @@ def test_warehouse_of_another_name_has_other_tables(catalog: Catalog) -> None:
 
 
 def test_answer_is_written_once_until_the_table_moves(catalog: Catalog, filled: list[SnapshotId]) -> None:
-    small = ruled(catalog, scan_page_files=2)
+    small = with_rules(catalog, scan_page_files=2)
     written: list[ScanPage] = []
 
     def write(page: ScanPage) -> bytes:
