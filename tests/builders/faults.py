@@ -9,9 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Self
+from unittest.mock import patch
 
+import psycopg
 from sqlalchemy import Engine, event
 
+from app.database.connections import punctual_postgres
+from app.database.connections.punctual_postgres import PunctualConnection
 from app.errors import FilesUnavailable
 from app.fileio.files import FileIO
 
@@ -33,9 +37,9 @@ _CALLS = frozenset(
         "remove_folder",
     }
 )
-_ALWAYS = ("ROLLBACK", "PRAGMA", "SET ", "SELECT set_config")
+_ALWAYS = ("ROLLBACK", "PRAGMA", "SET ", "SELECT set_config", "SELECT setting::bigint", "select ", "show ")
 """What ends a transaction, or sets a connection up, is no step: a process that is killed does as much."""
-_OTHERS = ("housekeeping", "receipts", "file deletions", "deletions")
+_OTHERS = ("housekeeping", "receipts", "file deletions", "deletions", "clock", "store checks")
 """Threads that work for no request."""
 
 
@@ -103,7 +107,7 @@ class Faults:
             if not self._is_counting:
                 is_now, fault = False, None
             else:
-                if self._is_over and self._fault is Fault.OUTAGE:
+                if self.is_out:
                     raise failure(Fault.SILENT)
                 is_now = len(self.steps) == self._at
                 self.steps.append(name)
@@ -119,6 +123,11 @@ class Faults:
         if self.is_dead:
             raise SystemExit  # ends the thread without a word
         return effect()
+
+    @property
+    def is_out(self) -> bool:
+        """Whether nothing answers any more until the request has ended."""
+        return self._is_counting and self._is_over and self._fault is Fault.OUTAGE
 
     def bury(self) -> None:
         """Let a new process begin."""
@@ -200,3 +209,52 @@ def faulty_sqlite(faults: Faults) -> Iterator[None]:
         yield
     finally:
         event.remove(Engine, "do_connect", connect)
+
+
+_FULL = "DO $$ BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$"
+
+
+def _postgres_connection_of(faults: Faults) -> type[PunctualConnection]:
+    class FaultyCursor(psycopg.Cursor[Any]):
+        def execute(self, query: Any, *arguments: Any, **options: Any) -> Self:
+            def effect() -> Any:
+                return super(FaultyCursor, self).execute(query, *arguments, **options)
+
+            def failure(fault: Fault) -> Exception:
+                if fault is not Fault.REFUSED:
+                    self.connection.close()
+                    return psycopg.OperationalError("the server closed the connection")
+                try:
+                    if sql == "COMMIT":
+                        super(FaultyCursor, self).execute("ROLLBACK")
+                    super(FaultyCursor, self).execute(_FULL)
+                except psycopg.Error as error:
+                    return error
+                raise AssertionError
+
+            sql = str(query).strip()
+            if sql.startswith(_ALWAYS):
+                effect()
+            else:
+                faults.around(" ".join(sql.split())[:60], effect, failure)
+            return self
+
+    class FaultyConnection(PunctualConnection):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self.cursor_factory = FaultyCursor
+
+        @classmethod
+        def connect(cls, *arguments: Any, **options: Any) -> Any:
+            if faults.is_out:
+                raise psycopg.OperationalError("connection refused")
+            return super().connect(*arguments, **options)
+
+    return FaultyConnection
+
+
+@contextmanager
+def faulty_postgres(faults: Faults) -> Iterator[None]:
+    """Make each statement to Postgres a step, on connections that are opened until the block ends."""
+    with patch.object(punctual_postgres, "PunctualConnection", _postgres_connection_of(faults)):
+        yield

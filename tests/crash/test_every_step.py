@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from app.fileio.local import LocalFiles
-from tests.builders.faults import Fault, Faults, FaultyFiles, faulty_sqlite
+from tests.builders.databases import migrated_database_of
+from tests.builders.faults import Fault, Faults, FaultyFiles, faulty_postgres, faulty_sqlite
 from tests.builders.http_catalog import http_catalog, make_namespace
 from tests.crash.ground import Ground, Request
 from tests.crash.mutations import (
@@ -35,16 +36,19 @@ UNKNOWN = "CommitStateUnknownException"
 class House:
     """A server whose steps fail, on one database and one warehouse; a dead one is followed by another."""
 
-    def __init__(self, folder: Path, faults: Faults) -> None:
+    def __init__(self, folder: Path, faults: Faults, settings: dict[str, str]) -> None:
         self.faults = faults
         self._folder = folder
+        self._settings = settings
         self._running = ExitStack()
         self._number = 0
         self.client: httpx.Client
         self._start()
 
     def _start(self) -> None:
-        serving = http_catalog(self._folder, files_of=lambda _: FaultyFiles(LocalFiles(), self.faults))
+        serving = http_catalog(
+            self._folder, files_of=lambda _: FaultyFiles(LocalFiles(), self.faults), **self._settings
+        )
         self.client = self._running.enter_context(serving)
 
     def ground(self) -> Ground:
@@ -66,11 +70,16 @@ class House:
         self._running.close()
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    faults = Faults()
-    with faulty_sqlite(faults):
-        running = House(tmp_path, faults)
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.nightly])]
+)
+def house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
+    faults, faulty, settings = Faults(), faulty_sqlite, dict[str, str]()
+    if request.param == "postgres":
+        postgres = request.getfixturevalue("postgres_server")
+        faulty, settings = faulty_postgres, {"database_url": postgres.url(migrated_database_of(postgres))}
+    with faulty(faults):
+        running = House(tmp_path, faults, settings)
         try:
             yield running
         finally:
@@ -101,7 +110,7 @@ class Try:
         faults = self._house.faults
         with faults.at(step, fault):
             answer = self._request.send(self._house.client, self._key)
-        assert faults.has_failed, "the step was not reached"
+        assert faults.has_failed, f"the step was not reached: {faults.steps}"
         is_dead = faults.is_dead
         self._house.revive()
         shape = self._shape()
