@@ -216,10 +216,7 @@ def _refuse(request: Request, error: HTTPException) -> Response:
     # The path as it was sent: the front door may have taken a prefix out of the one that was routed.
     path = request.scope["raw_path"][:500].decode("latin-1")
     if error.status_code == 404:
-        # Clients put /v1 behind the address that they are given, and `icetower warehouse` /management.
-        is_doubled = path.startswith(("/v1/v1/", "/v1/management/"))
-        advice = ". Give clients the address of the server without /v1" if is_doubled else ""
-        return _refusal(request, NoSuchRoute(f"No route serves {path}{advice}"))
+        return _refusal(request, NoSuchRoute(f"No route serves {path}{_advice(path)}"))
     if error.status_code == 405:
         allowed = ", ".join(_allowed(request))
         refused = MethodNotAllowed(f"{request.method} is not allowed on {path}: allowed are {allowed}")
@@ -228,6 +225,17 @@ def _refuse(request: Request, error: HTTPException) -> Response:
         return response
     # No other status is expected here; the front door answers it as a failure of the server.
     raise error
+
+
+def _advice(path: str) -> str:
+    # Clients put /v1 behind the address that they are given, and `icetower warehouse` /management.
+    if path.startswith(("/v1/v1/", "/v1/management/")):
+        return ". Give clients the address of the server without /v1"
+    if path.startswith("//"):
+        return ". Give clients the address of the server without a slash at its end"
+    if path.endswith("/v1/oauth/tokens"):
+        return ". This server gives no tokens: leave 'credential' out, or say with 'oauth2-server-uri' who gives them"
+    return ""
 
 
 def _refusal(request: Request, error: IcetowerError) -> Response:

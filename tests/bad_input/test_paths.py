@@ -20,6 +20,8 @@ from tests.bad_input.victim import Victim
 NS = "/v1/namespaces"
 JOBS, NO_JOB = f"{NS}/a/tables/v2/maintenance/jobs", "NoSuchJobException"
 WAREHOUSES, NO_V1 = "/management/v1/warehouses", "Give clients the address of the server without /v1"
+NO_SLASH = "Give clients the address of the server without a slash at its end"
+TOKENS, NO_TOKENS = "/v1/oauth/tokens", "This server gives no tokens: leave 'credential' out, or …"
 ROUTES = [
     Attack("no route", GET, "/v1/nothing", 404, "No route serves /v1/nothing", NO_ROUTE),
     Attack("the root", GET, "/", 404, "No route serves /", NO_ROUTE),
@@ -29,7 +31,7 @@ ROUTES = [
     ),
     Attack("the same of the management API", GET, f"/v1{WAREHOUSES}", 404, f"No route …. {NO_V1}", NO_ROUTE),
     Attack("slash at the end", GET, f"{NS}/", 404, f"No route serves {NS}/", NO_ROUTE),
-    Attack("two slashes", GET, "//v1/config", 404, "No route serves //v1/config", NO_ROUTE),
+    Attack("two slashes", GET, "//v1/config", 404, f"No route serves //v1/config. {NO_SLASH}", NO_ROUTE),
     Attack("upper case", GET, "/V1/CONFIG", 404, "No route serves /V1/CONFIG", NO_ROUTE),
     Attack("a piece too many", GET, f"{NS}/a/tables/t/x", 404, "No route serves …/t/x", NO_ROUTE),
     Attack("dots up to another route", GET, f"{NS}/../config", 404, "No route …/../config", NO_ROUTE),
@@ -40,7 +42,7 @@ ROUTES = [
     Attack("a script in the path", GET, "/<script>alert(1)</script>", 404, "No route …", NO_ROUTE),
     Attack("head of no route", HEAD, "/v1/nothing", 404),
     Attack("any other path", GET, f"/{'x' * 2_000}", 404, "No route serves /xxx…", NO_ROUTE),
-    Attack("oauth, which is not served", POST, "/v1/oauth/tokens", 404, "No route …", NO_ROUTE, body=b"a=b"),
+    Attack("oauth, which is not served", POST, TOKENS, 404, f"No route … {NO_TOKENS}", NO_ROUTE, body=b"a=b"),
 ]
 
 METHODS = [
