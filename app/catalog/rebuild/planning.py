@@ -253,14 +253,25 @@ def _judged(
         return item
     item = replace(item, location=newest.location)
     if item.seen is not None and place_text(item.seen) == newest.place:
-        return replace(item, action=Action.KEEP, reason=_since_backup(known, item, newest), others=())
+        reason = _beside(verdict) or _since_backup(known, item, newest)
+        return replace(item, action=Action.KEEP, reason=reason, others=verdict.beside)
     if not verdict.is_certain and not wish.takes_likely:
         return item
     flaw = _flaw_of(catalog, name, item) or _dropped(wish, known, item, newest)
     if flaw is not None:
         return replace(item, reason=flaw)
-    reason = item.reason or _since_backup(known, item, newest)
+    reason = item.reason or _beside(verdict) or _since_backup(known, item, newest)
     return replace(item, action=Action.ADD if item.seen is None else Action.ADVANCE, reason=reason)
+
+
+def _beside(verdict: AnyVerdict) -> str | None:
+    """Return a sentence about commits that landed, and that the newest file was not built on."""
+    if not verdict.beside:
+        return None
+    return (
+        f"commits up to {verdict.beside[0]} are not in it: they landed before the database was set back, or in "
+        "another catalog. Register that file under another name to take over what they wrote"
+    )
 
 
 def _by_others(catalog: Catalog, wish: RebuildWish, known: Known, item: RebuildItem) -> RebuildItem:

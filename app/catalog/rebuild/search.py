@@ -17,7 +17,7 @@ from app.catalog.context.places.locations import is_allowed, roots_of
 from app.catalog.rebuild.found_files import MetadataClaims, Unreadable, folder_of, read_facts
 from app.catalog.rebuild.known_pointers import KnownPointer
 from app.database.pointers.pointer import PointerKind
-from app.engine.chains.tables import Since, candidates_of, newest_of
+from app.engine.chains.tables import Since, candidates_of, landed_beside, newest_of
 from app.engine.chains.verdicts import FoundTable, FoundView, Verdict
 from app.engine.chains.views import newest_view
 from app.engine.model.ids import Location
@@ -236,6 +236,8 @@ def _newest_table(catalog: Catalog, files: Sequence[FoundTable], since: Since | 
         and not catalog.files.exists(head.manifest_list)
     }
     verdict = newest_of(candidates, lacking)
+    if since is not None:
+        verdict = replace(verdict, beside=landed_beside(files, since))
     # The logs are long, and no longer needed.
     return verdict if verdict.newest is None else replace(verdict, newest=replace(verdict.newest, log=()))
 

@@ -69,6 +69,32 @@ def candidates_of(files: Sequence[FoundTable], since: Since | None = None) -> Ca
     return Candidates(tuple(standing), tuple(passed))
 
 
+def landed_beside(files: Sequence[FoundTable], since: Since) -> tuple[Location, ...]:
+    """Return the last files of commits that landed beside the way to a place of the pointer.
+
+    A writer that lost a race has built on a file of that way. Where a file has another parent, that one was current.
+
+    Args:
+        files: as for `candidates_of`.
+        since: the place of the pointer.
+    """
+    by_place = {file.place: file for file in files}
+    if since.place not in by_place:
+        return ()
+    on_way = set(_ancestry(by_place[since.place], by_place))
+    within = {place for file in files for place in file.log}
+    return tuple(
+        file.location
+        for file in files
+        if file.parent is not None
+        and file.place not in within | on_way | since.left
+        and file.parent not in on_way
+        and not on_way.isdisjoint(file.log)
+        and since.place not in file.log
+        and since.left.isdisjoint(file.log)
+    )
+
+
 def newest_of(candidates: Candidates, lacking: Collection[str]) -> Verdict[FoundTable]:
     """Return which candidate is the newest.
 

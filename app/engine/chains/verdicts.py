@@ -82,6 +82,8 @@ class Verdict(Generic[F]):
     reason: str | None = None
     others: tuple[Location, ...] = ()
     """The files that may be the newest instead."""
+    beside: tuple[Location, ...] = ()
+    """The last files of commits that landed and that it was not built on."""
 
     @property
     def is_certain(self) -> bool:

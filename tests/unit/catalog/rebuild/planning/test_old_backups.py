@@ -17,6 +17,7 @@ from app.database.backups import back_up
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import Recovery
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location
 from app.fileio.memory import MemoryFiles
 from app.recoveries import UndropRefused
 from tests.builders.catalogs import START_MS, Clock, catalog_on, server_on, with_server
@@ -69,6 +70,37 @@ def test_table_that_stayed_dropped_is_left(old: Catalog) -> None:
     (item,) = plan.of(Action.LEAVE)
     assert (item.identifier, item.reason) == (DEPARTURES, "it was dropped; its files stayed")
     assert not plan.has_changes
+
+
+def test_commits_that_a_database_has_gone_on_without_are_named(
+    lost: Catalog, tmp_path: Path, store: MemoryFiles
+) -> None:
+    """A server went on with the backup before it was brought forward."""
+    table_in(lost)
+    commit(lost, 1)
+    back_up(f"sqlite:///{tmp_path}/lost.db", tmp_path / "old.db")
+    old = replace(lost, server=server_on(f"sqlite:///{tmp_path}/old.db", store))
+    last = [commit(lost, number) for number in (2, 3)][-1]
+    here = commit(old, 4)
+
+    item = sole(rebuild(old))
+
+    assert (item.action, item.location, item.others) == (Action.KEEP, here, (last,))
+    assert f"commits up to {last} are not in it" in (item.reason or "")
+
+
+def test_a_file_that_lost_a_race_is_not_named_as_a_commit(lost: Catalog) -> None:
+    table_in(lost)
+    commit(lost, 1)
+    last = commit(lost, 2)
+    lost.files.write_new(
+        Location(last.replace("00002-", "00002-1")), lost.files.read(last).replace(b'"2"', b'"3"')
+    )
+    commit(lost, 3)
+
+    item = sole(rebuild(lost))
+
+    assert (item.action, item.reason, item.others) == (Action.KEEP, None, ())
 
 
 def test_old_backup_does_not_follow_another_catalog_to_its_commits(
