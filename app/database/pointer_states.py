@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,23 @@ class PointerStates:
         """Return the sequence of the newest event that can be seen."""
         query = select(func.coalesce(func.max(pointer_history.c.sequence), 0))
         return self._database.read(lambda connection: int(connection.scalars(query).one()))
+
+    def has_event(self, sequence: int, location: Location) -> bool:
+        """Say whether an event that was once seen is still there."""
+        events = pointer_history.c
+        query = select(events.location).where(events.sequence == sequence)
+        return self._database.read(lambda connection: connection.scalars(query).one_or_none()) == location
+
+    def events_at(self, locations: Collection[Location], since_ms: int) -> dict[Location, int]:
+        """Return the sequences of the events since a time by which pointers came to some files."""
+        if not locations:
+            return {}
+        events = pointer_history.c
+        query = select(events.location, events.sequence).where(
+            events.at_ms >= since_ms, events.location.in_(locations)
+        )
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return {Location(row.location): row.sequence for row in found}
 
     def left(self, after: int = 0) -> list[EarlierState]:
         """Return the last state of each table and view that no pointer has any more.

@@ -113,6 +113,18 @@ class PostgresServer:
                 with suppress(psutil.NoSuchProcess):
                     process.resume()
 
+    def save(self) -> None:
+        """Copy all files while the server is stopped: a standby that sees nothing of what comes."""
+        shutil.copytree(self._data, self.directory / "standby")
+
+    def promote_saved(self) -> None:
+        """Put the copy in the place of the server's files, which is stopped: a failover that loses what came."""
+        shutil.rmtree(self._data)
+        (self.directory / "standby").rename(self._data)
+        if self._user is not None:
+            for file in (self._data, *self._data.rglob("*")):
+                shutil.chown(file, self._user)
+
     def remove(self) -> None:
         """Kill the server and delete its files; fine if it is not running."""
         self.kill()

@@ -106,12 +106,13 @@ def _has_landed(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence
 
 def _answer(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged[M, D]]) -> None:
     """Answer for pointers that have moved: nothing may fail the requests any more."""
-    together = sum(wish.changes for wish in wishes)
+    together, began_ms = sum(wish.changes for wish in wishes), min(wish.author.at_ms for wish in wishes)
     for each in staged:
         if each.move is not None:
             telemetry.COMMITS_TOGETHER.observe(together)
             catalog.count(each.plan.base.kind, each.plan.base.identifier, moves=1, together=together)
             catalog.keep(each.move.location, each.loaded)
+            catalog.note_landed(each.plan.base.identifier, each.move.location, began_ms)
             forget_old_metadata(catalog, each.plan.base, each.loaded.metadata)
     results = {each.plan.base.identifier: iter(each.results()) for each in staged}
     for wish in wishes:

@@ -11,6 +11,7 @@ from app.catalog.context.callers import SERVER_ITSELF, Caller, Question
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.past.moments import SIGN, moment_text
 from app.catalog.context.past.past_stores import PastNamespaces, PastPointers
+from app.catalog.context.seen.landed_commits import LandedCommit
 from app.catalog.context.server import Rules, Server
 from app.catalog.context.stores import NamespaceStore, PointerStore, ShownNamespaces, ShownPointers
 from app.catalog.filesystem_tables.pointers import FolderPointers
@@ -194,6 +195,11 @@ class Catalog:
         """Count what has become of commits to a table, for the tower."""
         if kind.of_pointer is PointerKind.TABLE:
             self.server.traffic.count((self.warehouse.name, identifier), **numbers)
+
+    def note_landed(self, identifier: TableIdentifier, location: Location, began_ms: int) -> None:
+        """Note that a commit has landed, which the database must have from now on."""
+        if self.has_rows:
+            self.server.landed_commits.note(LandedCommit(identifier, location, began_ms))
 
     def remember(self, status: int, result: str) -> None:
         """Store an answer that came without a change, if the caller brought an Idempotency-Key.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
+from app.catalog.context.seen.landed_commits import LandedCommits
 from app.catalog.context.seen.last_reads import LastReads
 from app.catalog.context.seen.live_paths import LivePaths
 from app.catalog.context.seen.receipt_book import ReceiptBook
@@ -177,6 +178,8 @@ class Server:
     """The columns of the tables whose profile was asked for last."""
     last_reads: LastReads = field(default_factory=LastReads)
     """When tables were last read, as far as this process has seen it."""
+    landed_commits: LandedCommits = field(default_factory=LandedCommits)
+    """Commits that this process has answered, and whether the database still has them."""
     seen_tables: SeenTables = field(default_factory=SeenTables)
     """Which file-system tables were seen last, by the ids of their pointers."""
     has_deletions: threading.Event = field(default_factory=threading.Event)

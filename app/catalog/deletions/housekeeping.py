@@ -16,6 +16,7 @@ from app.catalog.deletions.foreign_looks import UnknownReaders
 from app.catalog.deletions.queue import work_off
 from app.catalog.deletions.runner import LEASE_MS
 from app.catalog.deletions.sweeps import sweep_one
+from app.catalog.exports.set_back import look_for_lost_commits
 from app.catalog.exports.writing import export_what_is_due
 from app.database.connections.clock import steady_ns
 from app.database.deletions.file_deletions import Deletion
@@ -97,6 +98,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
     def clean() -> None:
         nonlocal clean_at, prune_at, export_at
         now_ms = believed.find_ms()
+        look_for_lost_commits(server)
         if now_ms is not None and time.monotonic() >= clean_at:
             server.idempotency_keys.delete_expired(now_ms, stopped)
             server.scan_plans.delete_expired(now_ms, stopped)

@@ -27,7 +27,8 @@ def find_fork(
     """Return the metadata file of a commit to a table that this database does not know.
 
     None if there is none. The file lies beside those of the table, and was built on one of them. A commit that lost a
-    race leaves such a file, too, but it was built on a file that is known, and no export names it.
+    race leaves such a file, too, but it was built on a file that is known, no export names it, and this
+    process has not answered that it landed.
 
     Args:
         catalog: the table's warehouse.
@@ -71,8 +72,10 @@ def find_fork(
             losers.add(facts.place)
         if is_fork:
             return facts.location
-    exported = _exported_places(catalog, uuid) & losers if losers else set()
-    return next((facts.location for facts, _ in others if facts.place in exported), None)
+    landed = losers & catalog.server.landed_commits.lost
+    if losers and not landed:
+        landed = _exported_places(catalog, uuid) & losers
+    return next((facts.location for facts, _ in others if facts.place in landed), None)
 
 
 def fork_text(fork: Location) -> str:
