@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.file_names import mark_of
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.exports.export_files import export_folder, list_exports, read_export
-from app.engine.chains.verdicts import FoundTable
+from app.database.deletions.metadata_sweeps import KnownFiles
+from app.database.pointers.pointer import Pointer
+from app.engine.chains.verdicts import FoundTable, FoundView
+from app.engine.chains.views import is_later, versions_after
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
 from app.errors import FileMissing, InvalidLocation, InvalidMetadata, InvalidRequest, MetadataFileMissing
-from app.fileio.files import files_in
+from app.fileio.files import ListedFile, files_in
 from app.formats.metadata.chain_facts import chain_facts, place_text
-from app.formats.metadata.names import is_metadata_file, metadata_folder
+from app.formats.metadata.names import is_metadata_file, metadata_folder, version_of
 from app.formats.metadata.own_names import own_version
 
 _STILL_AT_WORK_MS = 15 * 60_000
@@ -24,7 +28,7 @@ _STILL_AT_WORK_MS = 15 * 60_000
 def find_fork(
     catalog: Catalog, uuid: TableUuid, pointer_id: int | None, at: Location, metadata: TableMetadata
 ) -> Location | None:
-    """Return the metadata file of a commit to a table that this database does not know.
+    """Return the last metadata file of commits to a table that this database does not know.
 
     None if there is none. The file lies beside those of the table, and was built on one of them. A commit that lost a
     race leaves such a file, too, but it was built on a file that is known, no export names it, and this
@@ -40,42 +44,61 @@ def find_fork(
     Raises:
         FilesUnavailable, DatabaseUnavailable: safe to try again.
     """
-    folder = metadata_folder(metadata.location, metadata.properties)
-    history = None
-    if uuid and pointer_id is not None and catalog.has_rows and is_allowed(catalog, folder):
-        history = catalog.server.metadata_sweeps.known_files(pointer_id, uuid)
+    history = _history(catalog, uuid, pointer_id, metadata)
     if history is None:
         return None
     logged = (entry.metadata_file for entry in metadata.metadata_log)
     known = set(map(place_text, (at, *logged, *history.locations)))
-    unknown = {
-        place_text(file.location): file
-        for file in files_in(catalog.files, Location(folder))
-        # What is older than all that is known may have been the table's, wherever it was then.
-        if is_metadata_file(file.location) and file.modified_ms >= history.since_ms
-    }
+    unknown = _listed(catalog, metadata, history)
     if unknown.keys() <= known:
         return None
     known |= _ancestors(catalog, metadata, unknown.keys())
     found = [_read(catalog, unknown[place].location) for place in sorted(unknown.keys() - known)]
     others = [(facts, of) for facts, of in filter(None, found) if of.uuid == uuid]
-    losers = set[str]()
+    losers, forks = set[str](), list[FoundTable]()
     for facts, of in others:
         if own_version(facts.location, mark_of(catalog.server)) is None:
             is_fork = not known.isdisjoint(facts.log) or of.last_updated_ms > metadata.last_updated_ms
         else:
-            # Nothing is written any more for a commit that has found the table, a while after that was dropped.
-            is_after_drop = history.dropped_ms is not None and (
-                unknown[facts.place].modified_ms > history.dropped_ms + _STILL_AT_WORK_MS
-            )
+            is_after_drop = _is_after_drop(history, unknown[facts.place])
             is_fork = facts.parent is not None and (facts.parent not in known or is_after_drop)
             losers.add(facts.place)
         if is_fork:
-            return facts.location
-    landed = losers & catalog.server.landed_commits.lost
-    if losers and not landed:
-        landed = _exported_places(catalog, uuid) & losers
-    return next((facts.location for facts, _ in others if facts.place in landed), None)
+            forks.append(facts)
+    landed = set[str]() if forks else _landed(catalog, uuid, losers)
+    return _newest([*forks, *(facts for facts, _ in others if facts.place in landed)])
+
+
+def find_view_fork(catalog: Catalog, pointer: Pointer, metadata: ViewMetadata) -> Location | None:
+    """Return the last metadata file of commits to a view that this database does not know.
+
+    As for a table. A view's file does not name the one that it was built on: its versions say which is later.
+
+    Raises:
+        FilesUnavailable, DatabaseUnavailable: safe to try again.
+    """
+    history = _history(catalog, pointer.uuid, pointer.id, metadata)
+    if history is None:
+        return None
+    known = set(map(place_text, (pointer.metadata_location, *history.locations)))
+    unknown = {
+        place: file for place, file in _listed(catalog, metadata, history).items() if place not in known
+    }
+    here = chain_facts(pointer.metadata_location, metadata)
+    forks, losers = list[FoundView](), list[FoundView]()
+    assert isinstance(here, FoundView)
+    for file in unknown.values():
+        found = _read_view(catalog, file.location)
+        if found is None or found.uuid != pointer.uuid:
+            continue
+        versions = versions_after(found, here)
+        if not versions and not is_later(found, here):
+            continue
+        is_own = own_version(file.location, mark_of(catalog.server)) is not None
+        is_fork = not is_own or versions > 1 or _is_after_drop(history, file)
+        (forks if is_fork else losers).append(found)
+    landed = set[str]() if forks else _landed(catalog, pointer.uuid, {loser.place for loser in losers})
+    return _newest([*forks, *(loser for loser in losers if loser.place in landed)])
 
 
 def fork_text(fork: Location) -> str:
@@ -84,6 +107,47 @@ def fork_text(fork: Location) -> str:
         f"{fork} is a commit to this table that this catalog does not have: another catalog commits to it too, or "
         "the database is an old backup, which icetower rebuild brings forward"
     )
+
+
+def _history(
+    catalog: Catalog, uuid: TableUuid, pointer_id: int | None, metadata: TableMetadata | ViewMetadata
+) -> KnownFiles | None:
+    folder = metadata_folder(metadata.location, metadata.properties)
+    if not uuid or pointer_id is None or not catalog.has_rows or not is_allowed(catalog, folder):
+        return None
+    return catalog.server.metadata_sweeps.known_files(pointer_id, uuid)
+
+
+def _listed(
+    catalog: Catalog, metadata: TableMetadata | ViewMetadata, history: KnownFiles
+) -> dict[str, ListedFile]:
+    """Return the metadata files in the folder of a table or view, by place."""
+    folder = Location(metadata_folder(metadata.location, metadata.properties))
+    return {
+        place_text(file.location): file
+        for file in files_in(catalog.files, folder)
+        # What is older than all that is known may have been the table's, wherever it was then.
+        if is_metadata_file(file.location) and file.modified_ms >= history.since_ms
+    }
+
+
+def _newest(forks: Sequence[FoundTable | FoundView]) -> Location | None:
+    """Return the last one: who goes on from it has what is in the others."""
+    last = max(
+        forks, key=lambda facts: (facts.last_updated_ms, version_of(facts.location) or 0), default=None
+    )
+    return None if last is None else last.location
+
+
+def _is_after_drop(history: KnownFiles, file: ListedFile) -> bool:
+    """Say whether a file is too young for a commit that had found the table before its drop."""
+    return history.dropped_ms is not None and file.modified_ms > history.dropped_ms + _STILL_AT_WORK_MS
+
+
+def _landed(catalog: Catalog, uuid: TableUuid, losers: set[str]) -> set[str]:
+    """Return those of some places that seem to have lost a race, and have landed all the same."""
+    landed = losers & catalog.server.landed_commits.lost
+    return landed or (losers & _exported_places(catalog, uuid) if losers else landed)
 
 
 def _ancestors(catalog: Catalog, metadata: TableMetadata, wanted: Collection[str]) -> set[str]:
@@ -111,6 +175,15 @@ def _read(catalog: Catalog, location: Location) -> tuple[FoundTable, TableMetada
     return (
         (facts, metadata) if isinstance(metadata, TableMetadata) and isinstance(facts, FoundTable) else None
     )
+
+
+def _read_view(catalog: Catalog, location: Location) -> FoundView | None:
+    try:
+        metadata = catalog.server.metadata_files.read_either(catalog.files, location)
+    except (MetadataFileMissing, InvalidMetadata, InvalidLocation):
+        return None
+    facts = chain_facts(location, metadata)
+    return facts if isinstance(facts, FoundView) else None
 
 
 def _exported_places(catalog: Catalog, uuid: TableUuid) -> set[str]:

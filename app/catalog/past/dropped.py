@@ -15,7 +15,7 @@ from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.past.moments import moment_text
 from app.catalog.context.protection import check_namespace_unprotected, check_unprotected
 from app.catalog.context.registrations import new_registration
-from app.catalog.exports.forks import find_fork
+from app.catalog.exports.forks import find_fork, find_view_fork
 from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
@@ -190,24 +190,27 @@ def _registered_anew(catalog: Catalog, entry: Dropped) -> Dropped:
 
 
 def _check_not_forked(catalog: Catalog, entry: Dropped) -> None:
-    """Check that no other catalog has committed to a table since it was dropped.
+    """Check that no other catalog has committed to a table or view since it was dropped.
 
     Raises:
         UndropRefused: another one has; both would commit to it.
         FilesUnavailable: the store does not answer.
     """
     pointer = entry.pointer
-    if pointer is None or pointer.kind is not PointerKind.TABLE or pointer.is_read_only:
+    if pointer is None or pointer.is_read_only:
         return
     try:
-        metadata = catalog.read(TABLES, pointer)
+        if pointer.kind is PointerKind.VIEW:
+            fork = find_view_fork(catalog, pointer, catalog.read(VIEWS, pointer))
+        else:
+            metadata = catalog.read(TABLES, pointer)
+            fork = find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata)
     except (CorruptMetadata, MetadataFileMissing):
         return
-    fork = find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata)
     if fork is not None:
         raise UndropRefused(
             f"Cannot undrop {entry}: {fork} is a commit to it that this catalog does not have: another one has taken "
-            "the table over, or the database is an old backup. If no other catalog has it by now, register that file"
+            "it over, or the database is an old backup. If no other catalog has it by now, register that file"
         )
 
 

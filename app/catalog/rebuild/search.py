@@ -19,7 +19,7 @@ from app.catalog.rebuild.known_pointers import KnownPointer
 from app.database.pointers.pointer import PointerKind
 from app.engine.chains.tables import Since, candidates_of, landed_beside, newest_of
 from app.engine.chains.verdicts import FoundTable, FoundView, Verdict
-from app.engine.chains.views import newest_view
+from app.engine.chains.views import newest_view, versions_beside
 from app.engine.model.ids import Location
 from app.fileio.locations import is_inside
 from app.formats.metadata.chain_facts import place_text
@@ -216,13 +216,17 @@ def _judge(
         return ((None, Verdict(None, reason=_MOVED, others=tuple(file.found.location for file in files))),)
     if kind is PointerKind.VIEW:
         views = [file.found for file in at_home if isinstance(file.found, FoundView)]
-        return tuple((pointer, newest_view(views, pointer.since)) for pointer in pointers) or (
+        return tuple((pointer, _newest_view(views, pointer.since)) for pointer in pointers) or (
             (None, newest_view(views)),
         )
     tables = [file.found for file in at_home if isinstance(file.found, FoundTable)]
     if not pointers:
         return ((None, _newest_table(catalog, tables, None)),)
     return tuple((pointer, _newest_table(catalog, tables, pointer.since)) for pointer in pointers)
+
+
+def _newest_view(views: Sequence[FoundView], since: Since) -> Verdict[FoundView]:
+    return replace(newest_view(views, since), beside=versions_beside(views, since))
 
 
 def _newest_table(catalog: Catalog, files: Sequence[FoundTable], since: Since | None) -> Verdict[FoundTable]:

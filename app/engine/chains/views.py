@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from app.engine.chains.tables import Since
 from app.engine.chains.verdicts import Evidence, FoundView, Verdict
+from app.engine.model.ids import Location
 
 _Entry = tuple[int, int]
 
@@ -48,6 +49,46 @@ def newest_view(files: Sequence[FoundView], since: Since | None = None) -> Verdi
     return Verdict(
         found[0], Evidence.NUMBER, reason, tuple(head.location for head in heads if head is not found[0])
     )
+
+
+def is_later(file: FoundView, than: FoundView) -> bool:
+    """Say whether one file of a view follows another one, as far as the two say so."""
+    last = _last(than)
+    if last in file.version_log[:-1]:
+        return True
+    # Other changes than versions leave no time.
+    return (
+        last == _last(file)
+        and file.number is not None
+        and than.number is not None
+        and file.number > than.number
+    )
+
+
+def versions_after(file: FoundView, than: FoundView) -> int:
+    """Return how many entries a log has after the last one that another log has, too.
+
+    0 if they share none.
+    """
+    there = set(than.version_log)
+    shared = [index for index, entry in enumerate(file.version_log) if entry in there]
+    return len(file.version_log) - 1 - shared[-1] if shared else 0
+
+
+def versions_beside(files: Sequence[FoundView], since: Since) -> tuple[Location, ...]:
+    """Return the last files of commits to a view that landed beside its pointer.
+
+    A writer that lost a race has added one version. Where a log goes on with several, all but the last were current.
+    """
+    base = next((file for file in files if file.place == since.place), None)
+    if base is None:
+        return ()
+    beside = [
+        file
+        for file in files
+        if versions_after(file, base) > 1 and file.place not in since.left and not is_later(file, base)
+    ]
+    return tuple(file.location for file in beside if not any(is_later(other, file) for other in beside))
 
 
 def _not_before(files: Sequence[FoundView], since: Since) -> list[FoundView]:

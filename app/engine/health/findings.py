@@ -381,7 +381,7 @@ def _forks(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFind
         yield HealthFinding(
             "forked",
             Severity.CRITICAL,
-            f"A writer has added {number} that this table does not have, beginning with {facts.forks[0]}: another "
+            f"A writer has added {number} that this table does not have, such as {facts.forks[-1]}: another "
             "catalog commits to it, too, its old folder was written to after it was adopted, or the database is an "
             "old backup.",
         )

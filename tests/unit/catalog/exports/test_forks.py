@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import pytest
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES
+from app.catalog.context.kinds import TABLES, VIEWS
+from app.catalog.context.places.file_names import new_file_uuid
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import preview_orphans
@@ -18,17 +21,28 @@ from app.catalog.exports.writing import export_pointers
 from app.catalog.past.dropped import Wanted, purge_dropped, undrop
 from app.catalog.tables import purge_table
 from app.catalog.upkeep.table_health import table_health
+from app.catalog.views import replace_view
 from app.database.backups import back_up
 from app.database.schema.rows import pointer_history
-from app.engine.change.updates import SetProperties
+from app.engine.change.updates import AddViewVersion, SetCurrentViewVersion, SetProperties
 from app.engine.model.ids import Location
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.errors import OrphansRefused
 from app.fileio.local import LocalFiles
 from app.recoveries import UndropRefused
-from tests.builders.catalogs import new_warehouse, server_on
+from tests.builders.catalogs import START_MS, new_warehouse, server_on
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, append, commit_to, load_table, namespace_in, table_in
+from tests.builders.tables import (
+    DEPARTURES,
+    append,
+    commit_to,
+    load_table,
+    namespace_in,
+    table_in,
+    view_in,
+    view_version,
+)
+from tests.unit.catalog.commits.interference import ARRIVALS
 from tests.unit.catalog.deletions.sweeps.test_metadata_files import DAY_MS, let_age
 from tests.unit.catalog.deletions.test_orphans import make_old, work_off
 from tests.unit.catalog.rebuild.rebuilding import rebuild
@@ -230,7 +244,7 @@ def test_what_another_catalog_has_taken_over_does_not_come_back(catalog: Catalog
     named.drop(catalog, TABLES, DEPARTURES)
     namespace_in(other)
     named.register(other, TABLES, DEPARTURES, location)
-    newest = append_file(other, "b")
+    newest = [append_file(other, name) for name in "bcd"][-1]
 
     with pytest.raises(UndropRefused, match=f"{newest} is a commit to it .* register that file"):
         undrop(catalog, Wanted(namespace=DEPARTURES.namespace, name=DEPARTURES.name))
@@ -274,3 +288,60 @@ def test_a_purge_that_waits_in_an_old_backup_leaves_a_table_that_came_back(
 
     assert there(tmp_path) == before
     assert f"{newest} is a commit to this table that this catalog does not have" in caplog.text
+
+
+def change_view(catalog: Catalog, at_ms: int) -> Location:
+    version = view_version(f"SELECT {at_ms}").replace(timestamp_ms=at_ms)
+    updates = (AddViewVersion(view_version=version), SetCurrentViewVersion(view_version_id=-1))
+    location = replace_view(catalog, ARRIVALS, (), updates).location
+    assert location is not None
+    return location
+
+
+def set_view_property(catalog: Catalog, _at_ms: int) -> Location:
+    location = replace_view(catalog, ARRIVALS, (), [SetProperties(updates={"a": "b"})]).location
+    assert location is not None
+    return location
+
+
+@pytest.mark.parametrize("change", [change_view, set_view_property])
+def test_a_view_that_another_catalog_has_taken_over_does_not_come_back(
+    catalog: Catalog, other: Catalog, change: Callable[[Catalog, int], Location]
+) -> None:
+    location = view_in(catalog, ARRIVALS).location
+    assert location is not None
+    named.drop(catalog, VIEWS, ARRIVALS)
+    namespace_in(other)
+    named.register(other, VIEWS, ARRIVALS, location)
+    newest = change(other, START_MS + 1)
+
+    with pytest.raises(UndropRefused, match=f"{newest} is a commit to it .* register that file"):
+        undrop(catalog, Wanted(namespace=ARRIVALS.namespace, name=ARRIVALS.name))
+
+    named.register(catalog, VIEWS, ARRIVALS, Location(newest))
+
+
+def test_a_view_that_came_back_after_the_backup_and_went_on_does_not_come_back_as_it_was(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    view_in(catalog, ARRIVALS)
+    named.drop(catalog, VIEWS, ARRIVALS)
+    old, wanted = backup_of(catalog, tmp_path), Wanted(namespace=ARRIVALS.namespace, name=ARRIVALS.name)
+    undrop(catalog, wanted)
+    change_view(catalog, START_MS + 1)
+    newest = change_view(catalog, START_MS + 2)
+
+    with pytest.raises(UndropRefused, match=newest):
+        undrop(old, wanted)
+
+
+def test_a_view_whose_server_was_killed_at_a_commit_comes_back(catalog: Catalog) -> None:
+    first = view_in(catalog, ARRIVALS).location
+    assert first is not None
+    content = catalog.files.read(change_view(catalog, START_MS + 1))
+    left = Location(f"{first.rpartition('/')[0]}/00002-{new_file_uuid(catalog.server)}.metadata.json")
+    catalog.files.write_new(left, content.replace(str(START_MS + 1).encode(), str(START_MS + 2).encode()))
+    os.utime(left.removeprefix("file://"), times=(START_MS // 1000 + 60,) * 2)
+    named.drop(catalog, VIEWS, ARRIVALS)
+
+    undrop(catalog, Wanted(namespace=ARRIVALS.namespace, name=ARRIVALS.name))

@@ -13,6 +13,7 @@ from app.catalog.context.kinds import VIEWS
 from app.catalog.exports.writing import export_pointers
 from app.catalog.rebuild.planning import Action
 from app.catalog.views import replace_view
+from app.database.backups import back_up
 from app.engine.change.updates import (
     AddViewVersion,
     RemoveProperties,
@@ -24,7 +25,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.properties.own_properties import MOVED_TO
 from app.fileio.memory import MemoryFiles
-from tests.builders.catalogs import START_MS, catalog_on, with_server
+from tests.builders.catalogs import START_MS, catalog_on, server_on, with_server
 from tests.builders.tables import DEPARTURES, FLIGHTS, view_in, view_version
 from tests.unit.catalog.rebuild.rebuilding import WISH, rebuild, sole
 
@@ -188,3 +189,18 @@ def test_view_that_another_catalog_took_over_is_left_to_it(
 
     assert (item.identifier, place(catalog)) == (DEPARTURES, None)
     assert re.search("dropped|unregistered", item.reason or "")
+
+
+def test_versions_that_a_database_has_gone_on_without_are_named(
+    lost: Catalog, tmp_path: Path, store: MemoryFiles
+) -> None:
+    view_in(lost)
+    back_up(f"sqlite:///{tmp_path}/lost.db", tmp_path / "old.db")
+    old = replace(lost, server=server_on(f"sqlite:///{tmp_path}/old.db", store))
+    last = [query(lost, f"SELECT {number}", at_ms=START_MS + number) for number in (2, 3)][-1]
+    here = query(old, "SELECT 4", at_ms=START_MS + 4)
+
+    item = sole(rebuild(old))
+
+    assert (item.action, item.location, item.others) == (Action.KEEP, here, (last,))
+    assert f"commits up to {last} are not in it" in (item.reason or "")
