@@ -132,7 +132,7 @@ def check_may_delete(catalog: Catalog, pointer: Pointer, metadata: TableMetadata
     if fork is not None:
         raise OrphansRefused(
             f"Cannot look for orphans of {pointer.identifier}: {fork_text(fork)}. If that commit does not count, "
-            "unregister the table and register it again"
+            "unregister the table and register it again, a quarter of an hour after it or later"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -345,3 +346,18 @@ def test_a_view_whose_server_was_killed_at_a_commit_comes_back(catalog: Catalog)
     named.drop(catalog, VIEWS, ARRIVALS)
 
     undrop(catalog, Wanted(namespace=ARRIVALS.namespace, name=ARRIVALS.name))
+
+
+def test_a_commit_of_another_catalog_in_the_second_of_the_registration_is_found(
+    catalog: Catalog, other: Catalog
+) -> None:
+    """Stores cut the times of files to whole seconds, and have clocks of their own."""
+    location = load_table(catalog).location
+    assert location is not None
+    namespace_in(other)
+    named.register(other, TABLES, DEPARTURES, location)
+    newest = append_file(catalog, "b")
+    let_age(other, 0, pointer_history)
+    os.utime(newest.removeprefix("file://"), times=(time.time() - 1,) * 2)
+
+    assert table_health(other, DEPARTURES).facts.forks == (newest,)
