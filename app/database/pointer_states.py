@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Executable, Select, exists, func, select, union
+from sqlalchemy import Connection, Executable, Row, Select, exists, func, select, union
 
 from app.database.connections.database import Database
 from app.database.pointers.pointer import Pointer, PointerKind
@@ -80,11 +81,16 @@ class PointerStates:
         query = select(func.coalesce(func.max(pointer_history.c.sequence), 0))
         return self._database.read(lambda connection: int(connection.scalars(query).one()))
 
-    def has_event(self, sequence: int, location: Location) -> bool:
-        """Say whether an event that was once seen is still there."""
-        events = pointer_history.c
-        query = select(events.location).where(events.sequence == sequence)
-        return self._database.read(lambda connection: connection.scalars(query).one_or_none()) == location
+    def locations_at(self, sequences: Sequence[int]) -> dict[int, str | None]:
+        """Return where pointers came by some events, as far as these are still there."""
+        events, found = pointer_history.c, dict[int, str | None]()
+        for start in range(0, len(sequences), _PAGE):
+            some = events.sequence.in_(sequences[start : start + _PAGE])
+            rows = self._database.read(
+                partial(_rows_of, select(events.sequence, events.location).where(some))
+            )
+            found |= {row.sequence: row.location for row in rows}
+        return found
 
     def events_at(self, locations: Collection[Location], since_ms: int) -> dict[Location, int]:
         """Return the sequences of the events since a time by which pointers came to some files."""
@@ -94,7 +100,7 @@ class PointerStates:
         query = select(events.location, events.sequence).where(
             events.at_ms >= since_ms, events.location.in_(locations)
         )
-        found = self._database.read(lambda connection: connection.execute(query).all())
+        found = self._database.read(partial(_rows_of, query))
         return {Location(row.location): row.sequence for row in found}
 
     def left(self, after: int = 0) -> list[EarlierState]:
@@ -150,3 +156,7 @@ class PointerStates:
         return [
             EarlierState(row.warehouse_id, PointerKind(row.kind), Location(row.location)) for row in found
         ]
+
+
+def _rows_of(query: Select[Any], connection: Connection) -> Sequence[Row[Any]]:
+    return connection.execute(query).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from app.catalog.context.callers import SERVER_ITSELF
@@ -13,41 +14,57 @@ from app.formats.metadata.chain_facts import place_text
 
 log = logging.getLogger(__name__)
 
-_MOST_SAID: Final = 20
+_MOST_SAID: Final = 100
 _KEPT_MS: Final = 12 * 3_600_000
 """Events are kept for a day at least."""
 
 
 def look_for_lost_commits(server: Server) -> None:
-    """Say which commits of this process the database had, and has no more.
+    """Say which commits of this process the database had, and has no more: the last one to each table.
 
     Raises:
         DatabaseUnavailable: nothing is known; the next look asks again.
     """
     server.permit(SERVER_ITSELF, "look_for_lost_commits")
     landed = server.landed_commits
-    if landed.found is not None and landed.found[1].at_ms < server.now_ms() - _KEPT_MS:
-        landed.found = None
-    noted, before = landed.take(), landed.found
+    noted = landed.take()
+    since_ms = min((commit.at_ms for commit in noted), default=0)
     try:
-        has_before = before is None or server.pointer_states.has_event(before[0], before[1].location)
-        events = server.pointer_states.events_at(
-            [commit.location for commit in noted], min((commit.at_ms for commit in noted), default=0)
-        )
+        events = server.pointer_states.events_at([commit.location for commit in noted], since_ms)
+        lost = {commit.folder: commit for commit in noted if commit.location not in events}
+        lost = _lost_before(server, everything=bool(lost)) | lost
     except DatabaseUnavailable:
         landed.put_back(noted)
         raise
-    lost = [commit for commit in noted if commit.location not in events]
-    if before is not None and not has_before:
-        lost.insert(0, before[1])
-        landed.found = None
-    there = [(events[commit.location], commit) for commit in noted if commit.location in events]
-    landed.found = max(there, key=lambda each: each[0], default=landed.found)
-    landed.lost.update(place_text(commit.location) for commit in lost)
-    _say(lost)
+    for folder in lost:
+        landed.found.pop(folder, None)
+    for commit in noted:
+        if commit.location in events:
+            landed.keep(commit, events[commit.location])
+    landed.lost.update(place_text(commit.location) for commit in lost.values())
+    _say(list(lost.values()))
 
 
-def _say(lost: list[LandedCommit]) -> None:
+def _lost_before(server: Server, *, everything: bool) -> dict[str, LandedCommit]:
+    """Return the commits that the database had at earlier looks, and has no more, by folder.
+
+    Args:
+        everything: whether to ask for all of them; else only if the newest one is not there.
+    """
+    found, since_ms = server.landed_commits.found, server.now_ms() - _KEPT_MS
+    kept = [each for each in found.values() if each[1].at_ms >= since_ms]
+    newest = max(kept, key=lambda each: each[0], default=None)
+    if newest is None or not (everything or _missing(server, [newest])):
+        return {}
+    return {commit.folder: commit for commit in _missing(server, kept)}
+
+
+def _missing(server: Server, kept: Sequence[tuple[int, LandedCommit]]) -> list[LandedCommit]:
+    there = server.pointer_states.locations_at([sequence for sequence, _ in kept])
+    return [commit for sequence, commit in kept if there.get(sequence) != commit.location]
+
+
+def _say(lost: Sequence[LandedCommit]) -> None:
     for commit in lost[:_MOST_SAID]:
         log.error(
             "the database was set back, by a failover to a standby that was behind or by a backup: it has no more that "
@@ -57,4 +74,4 @@ def _say(lost: list[LandedCommit]) -> None:
             commit.location,
         )
     if len(lost) > _MOST_SAID:
-        log.error("… and %d more commits", len(lost) - _MOST_SAID)
+        log.error("the database has lost commits to %d more tables or views", len(lost) - _MOST_SAID)

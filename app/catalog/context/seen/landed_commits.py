@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +11,7 @@ from app.engine.model.ids import Location
 
 MOST_NOTED: Final = 1_000
 """Between two looks; of more than these the newest are lost first."""
+_MOST_TABLES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +23,19 @@ class LandedCommit:
     at_ms: int
     """When it began: its event is not older."""
 
+    @property
+    def folder(self) -> str:
+        """That of the table's metadata files: one for each table, whatever its name."""
+        return self.location.rpartition("/")[0]
+
 
 class LandedCommits:
-    """The commits since the last look, the newest one that was found then, and what is lost."""
+    """The commits since the last look, the newest ones that were found then, and what is lost."""
 
     def __init__(self) -> None:
         self._noted = deque[LandedCommit](maxlen=MOST_NOTED)
-        self.found: tuple[int, LandedCommit] | None = None
-        """The newest commit that the database had, with the sequence of its event."""
+        self.found = OrderedDict[str, tuple[int, LandedCommit]]()
+        """The newest commit to each table that the database had, with the sequence of its event."""
         self.lost: set[str] = set()
         """Places of metadata files of commits that the database had, and has no more."""
 
@@ -40,6 +46,13 @@ class LandedCommits:
     def take(self) -> list[LandedCommit]:
         """Return what was noted since the last time, oldest first."""
         return [self._noted.popleft() for _ in range(len(self._noted))]
+
+    def keep(self, commit: LandedCommit, sequence: int) -> None:
+        """Note that the database has a commit; the one to the table that was found longest ago makes room."""
+        self.found[commit.folder] = sequence, commit
+        self.found.move_to_end(commit.folder)
+        if len(self.found) > _MOST_TABLES:
+            self.found.popitem(last=False)
 
     def put_back(self, commits: list[LandedCommit]) -> None:
         """Note again what could not be looked for."""

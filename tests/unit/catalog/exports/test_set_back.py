@@ -17,7 +17,8 @@ from app.engine.model.ids import Location
 from app.errors import DatabaseUnavailable, IcetowerError
 from app.fileio.local import LocalFiles
 from tests.builders.catalogs import new_warehouse, server_on
-from tests.builders.tables import load_table, table_in
+from tests.builders.tables import DEPARTURES, load_table, table_in
+from tests.unit.catalog.commits.interference import ARRIVALS
 from tests.unit.catalog.deletions.sweeps.test_metadata_files import DAY_MS, let_age
 from tests.unit.catalog.deletions.test_orphans import make_old
 from tests.unit.catalog.rebuild.rebuilding import commit
@@ -40,7 +41,7 @@ def set_back(catalog: Catalog, to: Location) -> None:
         run = connection.execute  # type: ignore[attr-defined]  # a connection
         seen = run(pointer_history.select().where(events.location == to)).one().sequence
         run(delete(pointer_history).where(events.sequence > seen))
-        run(update(pointers).values(metadata_location=to))
+        run(update(pointers).where(pointers.c.name == DEPARTURES.name).values(metadata_location=to))
 
     catalog.server.pointer_states._database.write(forget)
 
@@ -59,7 +60,11 @@ def test_commits_that_a_failover_has_lost_are_named_while_others_land(
 ) -> None:
     first = load_table(catalog).location
     assert first is not None
-    lost = [commit(catalog, 2), commit(catalog, 3)]
+    table_in(catalog, ARRIVALS)
+    other = commit(catalog, 5, ARRIVALS)
+    look_for_lost_commits(catalog.server)
+    commit(catalog, 2)
+    lost = [other, commit(catalog, 3)]
     set_back(catalog, first)
     there = commit(catalog, 4)
 
