@@ -20,7 +20,7 @@ _KEPT_MS: Final = 12 * 3_600_000
 
 
 def look_for_lost_commits(server: Server) -> None:
-    """Say which commits of this process the database had, and has no more: the last one to each table.
+    """Say which commits of this process the database has lost: the last one to each table.
 
     Raises:
         DatabaseUnavailable: nothing is known; the next look asks again.

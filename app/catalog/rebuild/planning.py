@@ -257,7 +257,7 @@ def _judged(
         return replace(item, action=Action.KEEP, reason=reason, others=verdict.beside)
     if not verdict.is_certain and not wish.takes_likely:
         return item
-    flaw = _flaw_of(catalog, name, item) or _dropped(wish, known, item, newest)
+    flaw = _flaw_of(catalog, name, item) or _dropped(catalog, wish, known, item, newest)
     if flaw is not None:
         return replace(item, reason=flaw)
     reason = item.reason or _beside(verdict) or _since_backup(known, item, newest)
@@ -313,7 +313,7 @@ def _flaw_of(catalog: Catalog, name: FoundName, item: RebuildItem) -> str | None
 
 
 def _dropped(
-    wish: RebuildWish, known: Known, item: RebuildItem, newest: FoundTable | FoundView
+    catalog: Catalog, wish: RebuildWish, known: Known, item: RebuildItem, newest: FoundTable | FoundView
 ) -> str | None:
     """Return why something seems to have been dropped, if that counts."""
     if wish.takes_dropped or item.named_by is NamedBy.DATABASE:
@@ -325,6 +325,12 @@ def _dropped(
         return "it was dropped; its files stayed"
     if known.export is not None and item.uuid in known.export.unregistered:
         return "it was unregistered: another catalog has it"
+    if drop is not None and drop.location != newest.location:
+        marks = {mark_of(catalog.server).hex(), mark_in(drop.location or "")}
+        if mark_in(newest.location) not in marks | (
+            {known.export.mark} if known.export is not None else set()
+        ):
+            return f"it was dropped, and {newest.location} was written by another catalog, which may have it"
     if drop is not None and (drop.location == item.location or isinstance(newest, FoundView)):
         return drop_text(drop)
     # What was written after the export was alive then, or is younger.

@@ -48,7 +48,7 @@ class LandedCommits:
         return [self._noted.popleft() for _ in range(len(self._noted))]
 
     def keep(self, commit: LandedCommit, sequence: int) -> None:
-        """Note that the database has a commit; the one to the table that was found longest ago makes room."""
+        """Note that the database has a commit; the one that was found longest ago makes room."""
         self.found[commit.folder] = sequence, commit
         self.found.move_to_end(commit.folder)
         if len(self.found) > _MOST_TABLES:

@@ -103,6 +103,22 @@ def test_a_file_that_lost_a_race_is_not_named_as_a_commit(lost: Catalog) -> None
     assert (item.action, item.reason, item.others) == (Action.KEEP, None, ())
 
 
+def test_what_another_catalog_has_gone_on_with_since_its_drop_stays_dropped(
+    lost: Catalog, found: Catalog
+) -> None:
+    location = table_in(lost).location
+    assert location is not None
+    named.drop(lost, TABLES, DEPARTURES)
+    namespace_in(found)
+    named.register(found, TABLES, DEPARTURES, location)
+    newest = commit(found, 1)
+
+    item = sole(rebuild(lost))
+
+    assert item.action is Action.LEAVE
+    assert item.reason == f"it was dropped, and {newest} was written by another catalog, which may have it"
+
+
 def test_old_backup_does_not_follow_another_catalog_to_its_commits(
     lost: Catalog, found: Catalog, tmp_path: Path, store: MemoryFiles
 ) -> None:
