@@ -20,7 +20,7 @@ from app.catalog.context.server import Server
 from app.catalog.deletions.orphan_search import check_may_delete, files_now_ms, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.reached_states import ReachedStates
-from app.catalog.exports.forks import find_fork, fork_text
+from app.catalog.exports.forks import CLOCKS_DIFFER_MS, find_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location, TableUuid
@@ -34,9 +34,6 @@ from app.formats.metadata.names import metadata_folder
 from app.formats.metadata.own_names import is_own_content, own_version
 
 log = logging.getLogger(__name__)
-
-CLOCKS_DIFFER_MS = 15 * 60_000
-"""How much the clocks of a store and of a server may differ; S3 refuses requests beyond it."""
 
 
 @dataclass

@@ -21,8 +21,11 @@ from app.formats.metadata.chain_facts import chain_facts, place_text
 from app.formats.metadata.names import is_metadata_file, metadata_folder, version_of
 from app.formats.metadata.own_names import own_version
 
-_CLOCKS_DIFFER_MS = 15 * 60_000
-"""How far the clock of a store may be behind. Stores cut their times to whole seconds, too."""
+CLOCKS_DIFFER_MS = 15 * 60_000
+"""How much the clocks of a store and of a server may differ; S3 refuses requests beyond it.
+
+Stores cut their times to whole seconds, too.
+"""
 _STILL_AT_WORK_MS = 15 * 60_000
 """How long after a drop a commit that it has overtaken may still write, by another clock."""
 
@@ -129,7 +132,7 @@ def _listed(
         place_text(file.location): file
         for file in files_in(catalog.files, folder)
         # What is older than all that is known may have been the table's, wherever it was then.
-        if is_metadata_file(file.location) and file.modified_ms >= history.since_ms - _CLOCKS_DIFFER_MS
+        if is_metadata_file(file.location) and file.modified_ms >= history.since_ms - CLOCKS_DIFFER_MS
     }
 
 
