@@ -19,7 +19,7 @@ from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.scan.scan_scope import ScanScope
+from app.engine.scan.scan_scope import ScanScope, is_whole_range
 from app.engine.selection.files import RowFilter
 from app.errors import InvalidFilter, NoSuchPlanTask
 
@@ -54,13 +54,17 @@ class PlanTokens:
         """Return the task of a token.
 
         Raises:
-            NoSuchPlanTask: the token is not of this table, or its snapshot or schema is gone.
+            NoSuchPlanTask: the token is not of this table, or its schema or a snapshot of its scan is gone.
         """
         claims = self._claims(token)
         snapshot = metadata.snapshots_by_id.get(SnapshotId(claims["snapshot"]))
         schema = next((item for item in metadata.schemas if item.schema_id == claims["schema"]), None)
         # The id of a schema that was removed is given again. Tokens of earlier versions do not say what it was.
         if snapshot is None or schema is None or claims.get("columns", _digest(schema)) != _digest(schema):
+            raise NoSuchPlanTask
+        start_id = claims["start"]
+        if start_id is not None and not is_whole_range(metadata, start_id, snapshot):
+            # Without all snapshots of the range, the places are those of other manifests.
             raise NoSuchPlanTask
         try:
             filter_ = parse_expression(claims["filter"])
@@ -70,7 +74,7 @@ class PlanTokens:
             raise NoSuchPlanTask from error
         scope = ScanScope(
             snapshot=snapshot,
-            start_snapshot_id=claims["start"],
+            start_snapshot_id=start_id,
             rows=rows,
             stats_ids=frozenset(map(FieldId, claims["stats"])),
         )

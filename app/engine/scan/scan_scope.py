@@ -164,10 +164,15 @@ def _snapshot(metadata: TableMetadata, snapshot_id: SnapshotId) -> Snapshot:
     return found
 
 
-def _check_range(metadata: TableMetadata, start_id: SnapshotId, end: Snapshot) -> None:
+def is_whole_range(metadata: TableMetadata, start_id: SnapshotId, end: Snapshot) -> bool:
+    """Return whether a snapshot descends from another one by snapshots that are all there."""
     line = list(ancestors(metadata, end.snapshot_id))
     # An expired start is still known as the parent of the oldest snapshot.
-    if line[-1].parent_snapshot_id != start_id and all(item.snapshot_id != start_id for item in line):
+    return line[-1].parent_snapshot_id == start_id or any(item.snapshot_id == start_id for item in line)
+
+
+def _check_range(metadata: TableMetadata, start_id: SnapshotId, end: Snapshot) -> None:
+    if not is_whole_range(metadata, start_id, end):
         raise InvalidRequest(
             f"Invalid scan: snapshot {start_id} is no ancestor of snapshot {end.snapshot_id}"
         )
