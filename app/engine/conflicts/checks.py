@@ -139,13 +139,17 @@ def new_deletes_for_files(
 ) -> Iterator[Conflict]:
     """Yield newer delete files that may apply to files that the operation removes.
 
-    Equality deletes only count `with_equality`: rewritten files may keep an age at which they still apply.
+    Whether rows were read does not matter: those that were not are copied from such a file as well, and would be back.
+
+    Args:
+        scope: only of files in it is a second deletion vector a conflict whatever the operation removes.
+        with_equality: False for rewritten files that keep an age at which equality deletes still apply.
     """
     if not removed:
         return
     metadata = concurrent.metadata
-    deletes = DeleteIndex(_new_deletes(concurrent, scope), metadata.partition_specs, metadata.schemas)
-    yield from _surplus_vectors(deletes)
+    deletes = DeleteIndex(_new_deletes(concurrent, None), metadata.partition_specs, metadata.schemas)
+    yield from _surplus_vectors(deletes, scope)
     word = "delete" if with_equality else "position delete"
     files = _located(concurrent, removed) if deletes.needs_partitions else {}
     for item in removed:
@@ -162,9 +166,11 @@ def new_deletes_for_files(
             yield conflict_of(ConflictKind.NEW_DELETES_FOR_FILE, message, entry)
 
 
-def _surplus_vectors(deletes: DeleteIndex) -> Iterator[Conflict]:
-    # The reference gives up when it finds a second deletion vector of any data file.
+def _surplus_vectors(deletes: DeleteIndex, scope: Scope | None) -> Iterator[Conflict]:
+    # The reference gives up when it finds a second deletion vector of any data file in scope.
     for entry in deletes.surplus_vectors():
+        if scope is not None and not scope.files.may_match(entry.file):
+            continue
         message = f"Cannot index multiple deletion vectors for {entry.file.referenced_data_file}"
         yield conflict_of(ConflictKind.NEW_DELETES_FOR_FILE, message, entry)
 

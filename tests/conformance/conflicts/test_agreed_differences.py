@@ -178,3 +178,22 @@ def test_new_file_where_an_overwrite_has_read(table: ReferenceTable, name: str) 
     )
 
     check(table, base, overwrite, operation, ours=case.ours)
+
+
+def test_delete_of_rows_that_an_overwrite_has_not_read_in_a_file_that_it_replaces(
+    table: ReferenceTable,
+) -> None:
+    file = appended(table, **longs(4, 0, 9))
+    base = table.table.currentSnapshot().snapshotId()
+    read = asking("lt", "id", 5)
+    overwrite = table.table.newOverwrite().validateFromSnapshot(base).deleteFile(table.file(file))
+    overwrite.conflictDetectionFilter(table.filter(read)).validateNoConflictingDeletes()
+    deletes = content_file(FileContent.EQUALITY_DELETES, equality_ids=(4,), **longs(4, 7, 7))
+    commit(table.table.newRowDelta().addDeletes(table.file(deletes)))
+    operation = Overwrite(
+        conflict_filter=parse_expression(read),
+        removed_files=(RemovedFile.of(file),),
+        checks_new_deletes=True,
+    )
+
+    check(table, base, overwrite, operation, ours=True)

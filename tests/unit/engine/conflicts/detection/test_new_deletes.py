@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from app.engine.conflicts.detection import detect_conflicts
-from app.engine.conflicts.operations import RemovedFile, RewriteFiles
+from app.engine.conflicts.operations import RemovedFile, RewriteFiles, RowDelta
+from app.engine.expressions.expressions import Operation as Ask
 from app.engine.model.ids import Location
 from tests.builders.branches import Branch, data_file, equality_deletes, position_deletes, vector
-from tests.unit.engine.conflicts.detection.questions import OLD
+from tests.builders.filters import predicate
+from tests.unit.engine.conflicts.detection.questions import OLD, ask, kinds, overwrite, removing
+
+LOW_IDS = predicate(Ask.LT, "id", 5)
 
 
 def test_files_of_which_only_the_path_is_told_are_looked_up_where_that_matters() -> None:
@@ -43,3 +47,24 @@ def test_vectors_that_the_reference_cannot_index() -> None:
     report = detect_conflicts(branch.metadata, branch, "main", base, RewriteFiles((RemovedFile.of(OLD),)))
 
     assert [item.message for item in report.conflicts] == ["Cannot index multiple deletion vectors for other"]
+
+
+def test_rows_that_were_not_read_stay_deleted_in_files_that_are_written_anew() -> None:
+    """A file that is replaced has other rows, too: copied, a row that was deleted since would be there again."""
+    branch = Branch()
+    base = branch.commit("append", [OLD])
+    branch.commit("overwrite", [equality_deletes("deletes", "a", (7, 7))])
+
+    copied = ask(branch, base, overwrite(LOW_IDS, OLD, new_data=False))
+    merged = ask(branch, base, RowDelta(LOW_IDS, removed_files=removing(OLD), checks_new_deletes=True))
+
+    assert kinds(copied) == kinds(merged) == ["new-deletes-for-removed-file"]
+    assert not copied.safe_to_reapply
+
+
+def test_deletes_that_touch_no_row_of_a_replaced_file_are_no_conflict() -> None:
+    branch = Branch()
+    base = branch.commit("append", [OLD])
+    branch.commit("overwrite", [equality_deletes("deletes", "a", (50, 60)), equality_deletes("of b", "b")])
+
+    assert kinds(ask(branch, base, overwrite(LOW_IDS, OLD, new_data=False))) == []

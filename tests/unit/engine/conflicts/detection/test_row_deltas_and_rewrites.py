@@ -54,7 +54,10 @@ def test_row_delta_minds_new_rows_and_new_deletes(branch: Branch) -> None:
         "new-deletes-for-removed-file",
         "new-delete-files",
     ]
-    assert kinds(ask(branch, base, replace(delta, conflict_filter=predicate(Ask.EQ, "kind", "b")))) == []
+    # A file that it replaces has all its rows copied, whichever it has read.
+    elsewhere = replace(delta, conflict_filter=predicate(Ask.EQ, "kind", "b"))
+    assert kinds(ask(branch, base, elsewhere)) == ["new-deletes-for-removed-file"]
+    assert kinds(ask(branch, base, replace(elsewhere, removed_files=()))) == []
 
 
 def test_row_delta_that_nobody_knows_the_filter_of(branch: Branch) -> None:
