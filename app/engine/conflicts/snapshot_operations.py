@@ -38,7 +38,8 @@ def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snap
     if kind == "replace":
         if not files.removed and not files.removed_deletes:
             return ops.RewriteManifests(_removed_manifests(metadata, source, snapshot))
-        return ops.RewriteFiles(files.removed, files.removed_deletes, _kept_sequence_number(files, snapshot))
+        number = None if _changes_specs(metadata, files) else _kept_sequence_number(files, snapshot)
+        return ops.RewriteFiles(files.removed, files.removed_deletes, number)
     if snapshot.replaces_partitions:
         partitions = tuple((entry.file.spec_id, entry.file.partition) for entry in files.added)
         return ops.ReplacePartitions(partitions, checks_new_data=True, checks_new_deletes=True)
@@ -100,6 +101,17 @@ def _kept_sequence_number(files: _OwnFiles, snapshot: Snapshot) -> int | None:
     numbers = [entry.data_sequence_number for entry in files.added if entry.data_sequence_number is not None]
     kept = [number for number in numbers if number < snapshot.sequence]
     return min(kept) if kept and len(kept) == len(numbers) else None
+
+
+def _changes_specs(metadata: TableMetadata, files: _OwnFiles) -> bool:
+    """Return whether files get another spec, in whose partitions equality deletes of their own do not apply."""
+    now = {entry.file.spec_id for entry in files.added}
+    specs = {item.file.spec_id for item in files.removed if item.file is not None}
+    found = {spec_id: metadata.find_spec(spec_id) for spec_id in specs}
+    # Deletes of an unpartitioned spec apply everywhere.
+    return any(
+        now - {spec_id} for spec_id, spec in found.items() if spec is None or not spec.is_unpartitioned
+    )
 
 
 def _removed_manifests(

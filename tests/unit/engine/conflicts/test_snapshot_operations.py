@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import (
     Append,
     Delete,
@@ -11,10 +14,20 @@ from app.engine.conflicts.operations import (
     RewriteManifests,
     RowDelta,
 )
+from app.engine.conflicts.report import ConflictKind
 from app.engine.conflicts.snapshot_operations import operation_of
 from app.engine.model.files.manifests import EntryStatus, ManifestEntry
-from app.engine.model.ids import SnapshotId
-from tests.builders.branches import Branch, data_file, equality_deletes, position_deletes, vector
+from app.engine.model.ids import SnapshotId, SpecId
+from app.engine.model.partition_spec import PartitionSpec
+from tests.builders.branches import (
+    BY_KIND,
+    UNPARTITIONED,
+    Branch,
+    data_file,
+    equality_deletes,
+    position_deletes,
+    vector,
+)
 
 OLD, OTHER = data_file("old", "a"), data_file("other", "b")
 
@@ -70,6 +83,42 @@ def test_rewrite_with_and_without_a_sequence_number_of_its_own() -> None:
     assert on(branch, plain) == RewriteFiles(gone)
     assert on(branch, kept) == RewriteFiles(gone, data_sequence_number=1)
     assert on(branch, only_removed) == RewriteFiles(gone)
+
+
+def test_deletes_of_one_spec_do_not_reach_files_that_were_moved_to_another() -> None:
+    """A compaction keeps the age of its files, but equality deletes apply in their own partitions only."""
+    branch = base()
+    by_id = branch.metadata.default_spec.replace(spec_id=SpecId(1))
+    branch.metadata = branch.metadata.replace(
+        partition_specs=(*branch.metadata.partition_specs, by_id), default_spec_id=by_id.spec_id
+    )
+    before = branch.head
+    moved = branch.commit(
+        "replace", [data_file("moved", "a", spec_id=1)], [OLD], sequence_number=1, is_staged=True
+    )
+    stayed = branch.commit("replace", [data_file("stayed", "a")], [OLD], sequence_number=1, is_staged=True)
+    branch.commit("delete", [equality_deletes("deletes", "a")])
+
+    found = {
+        made: [
+            item.kind
+            for item in detect_conflicts(branch.metadata, branch, "main", before, on(branch, made)).conflicts
+        ]
+        for made in (moved, stayed)
+    }
+
+    assert found == {moved: [ConflictKind.NEW_DELETES_FOR_FILE], stayed: []}
+
+
+def test_deletes_of_an_unpartitioned_spec_reach_files_of_any_spec() -> None:
+    branch = Branch(UNPARTITIONED)
+    old = replace(data_file("old"), partition=())
+    branch.commit("append", [old])
+    by_kind = PartitionSpec.from_object({**BY_KIND, "spec-id": 1})
+    branch.metadata = branch.metadata.replace(partition_specs=(*branch.metadata.partition_specs, by_kind))
+    made = branch.commit("replace", [data_file("new", "a", spec_id=1)], [old], sequence_number=1)
+
+    assert on(branch, made) == RewriteFiles((RemovedFile.of(old),), data_sequence_number=1)
 
 
 def test_rewritten_manifests_are_those_that_are_gone() -> None:
