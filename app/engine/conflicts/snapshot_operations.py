@@ -104,7 +104,7 @@ def _kept_sequence_number(files: _OwnFiles, snapshot: Snapshot) -> int | None:
 
 
 def _changes_specs(metadata: TableMetadata, files: _OwnFiles) -> bool:
-    """Return whether files get another spec, in whose partitions equality deletes of their own do not apply."""
+    """Return whether files get another spec, where equality deletes of their own do not apply."""
     now = {entry.file.spec_id for entry in files.added}
     specs = {item.file.spec_id for item in files.removed if item.file is not None}
     found = {spec_id: metadata.find_spec(spec_id) for spec_id in specs}

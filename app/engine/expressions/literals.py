@@ -87,6 +87,9 @@ def _converted(value: Any, kind: PrimitiveType) -> Any:
         case str() if kind.kind in ("float", "double") and _NUMBER.fullmatch(value):
             # The reference sends numbers; PyIceberg reads `3.5` as a decimal and sends its text.
             return _floating(Decimal(value), kind)
+        case str() if kind.kind in _WITH_ZONE and _NO_ZONE.fullmatch(value):
+            # PyIceberg leaves the zone out, which is always UTC.
+            return from_json_value(kind, f"{value}Z")
         case str() if kind.kind in _FROM_TEXT:
             return from_json_value(kind, value)
         case bytes() if kind.kind == "binary" or (kind.kind == "fixed" and len(value) == kind.length):
@@ -96,6 +99,8 @@ def _converted(value: Any, kind: PrimitiveType) -> Any:
     raise ValueError(f"it is no value of type {kind}")
 
 
+_WITH_ZONE: Final = frozenset({"timestamptz", "timestamptz_ns"})
+_NO_ZONE: Final = re.compile(r"[+-]?\d{4,9}-\d\d-\d\dT[\d:.]+", re.ASCII)
 _FROM_TEXT: Final = frozenset({"string", "uuid", "fixed", "binary", "time", *UNITS_A_DAY})
 
 

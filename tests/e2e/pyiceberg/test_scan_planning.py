@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import httpx
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression, GreaterThan
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.table import Table
 
@@ -68,6 +69,19 @@ def test_rows_are_the_same_whoever_plans(catalog: RestCatalog, namespace: str, v
     for condition in FILTERS:
         assert rows(by_server, condition) == rows(by_client, condition), condition
     assert len(rows(by_server, AlwaysTrue())) == 30 + 9 + 5 - 2
+
+
+def test_moments_are_asked_for_without_their_zone(catalog: RestCatalog, namespace: str) -> None:
+    noon = datetime(2026, 11, 27, 12, tzinfo=UTC)
+    moments = pa.table({"at": pa.array([noon, noon + timedelta(hours=1)], pa.timestamp("us", tz="UTC"))})
+    catalog.create_table((namespace, "moments"), moments.schema).append(moments)
+    asking = RestCatalog("server", uri=catalog.uri, **{"scan-planning-mode": "server"})
+
+    later: BooleanExpression = GreaterThan("at", noon)  # type: ignore[call-arg, arg-type]
+
+    found = rows(asking.load_table((namespace, "moments")), later)
+
+    assert found == [{"at": noon + timedelta(hours=1)}]
 
 
 @pytest.fixture
