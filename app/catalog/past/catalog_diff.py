@@ -13,6 +13,7 @@ from app.catalog.past.moments import check_moment
 from app.database.past import PastState
 from app.database.pointers.pointer import PointerKind
 from app.engine.diff.metadata_diff import metadata_diff
+from app.engine.model.document import find_count
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, InvalidRequest
@@ -144,9 +145,8 @@ def _side(catalog: Catalog, moment: Moment) -> tuple[Side | None, TableMetadata 
     snapshot = metadata.current_snapshot
     if snapshot is None:
         return replace(side, rows=0), metadata
-    rows = snapshot.summary.get("total-records", "") if snapshot.summary else ""
-    count = int(rows) if rows.isascii() and rows.isdigit() else None
-    return replace(side, snapshot_id=snapshot.snapshot_id, rows=count), metadata
+    rows = find_count((snapshot.summary or {}).get("total-records"))
+    return replace(side, snapshot_id=snapshot.snapshot_id, rows=rows), metadata
 
 
 def _parts(before: TableMetadata, after: TableMetadata) -> tuple[str, ...]:

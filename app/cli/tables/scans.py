@@ -16,6 +16,7 @@ from app.cli.terminal.texts import counted
 from app.client.request_parts import given
 from app.client.table.scans import ScanFile, ServerPlan
 from app.engine.expressions.expressions import ALWAYS_TRUE
+from app.engine.model.document import find_count
 from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.ids import Location, SpecId
 from app.engine.scan.scan_planner import PlannedFile
@@ -102,8 +103,7 @@ def _total_files(metadata: Json, snapshot_id: int | None) -> int | None:
         return 0
     for snapshot in metadata.get("snapshots", ()):
         if snapshot.get("snapshot-id") == snapshot_id:
-            total = (snapshot.get("summary") or {}).get("total-data-files", "")
-            return int(total) if total.isdigit() else None
+            return find_count((snapshot.get("summary") or {}).get("total-data-files"))
     return None
 
 

@@ -17,7 +17,7 @@ from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidRequest
 from app.recoveries import InvalidMoment
-from tests.builders.tables import FLIGHTS, append_to, commit_to, table_in, view_in
+from tests.builders.tables import FLIGHTS, append, append_to, commit_to, snapshot_on, table_in, view_in
 
 
 def name(text: str) -> TableIdentifier:
@@ -87,6 +87,23 @@ def test_metadata_that_is_gone_is_marked(catalog: Catalog) -> None:
     assert changed.changes == ()
     assert changed.before is not None
     assert changed.before.rows is None
+
+
+@pytest.mark.parametrize("total", ["9" * 25, "9" * 5000, "many"])
+def test_totals_that_are_no_counts_are_not_known(catalog: Catalog, total: str) -> None:
+    table = table_in(catalog, name("t"))
+    before = now(catalog)
+    snapshot = snapshot_on(table.metadata)
+    commit_to(
+        catalog,
+        *append(snapshot.replace(summary={"operation": "append", "total-records": total})),
+        identifier=name("t"),
+    )
+
+    (changed,) = load_catalog_diff(catalog, before, None, Page()).names.items
+
+    assert changed.after is not None
+    assert (changed.after.snapshot_id, changed.after.rows) == (snapshot.snapshot_id, None)
 
 
 def test_times_that_make_no_sense(catalog: Catalog) -> None:

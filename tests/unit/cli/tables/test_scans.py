@@ -60,6 +60,23 @@ def test_what_cannot_be_planned_is_refused(icetower: Icetower, written: str) -> 
     assert "there is no column named 'nope'" in refused.err
 
 
+def test_total_that_is_no_count_is_not_known(
+    icetower: Icetower, catalog: RemoteCatalog, namespace: str, written: str
+) -> None:
+    identifier = TableIdentifier(Namespace((namespace,)), "planned")
+    last = catalog.tables.load(identifier).metadata["snapshots"][-1]
+    snapshot = last | {
+        "snapshot-id": 77,
+        "parent-snapshot-id": last["snapshot-id"],
+        "sequence-number": last["sequence-number"] + 1,
+        "summary": {"operation": "append", "total-data-files": "9" * 5000},
+    }
+    branch = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": 77}
+    catalog.tables.commit(identifier, [{"action": "add-snapshot", "snapshot": snapshot}, branch])
+
+    assert "left out" not in icetower("table", "plan", written).out
+
+
 def test_table_without_data_has_nothing_to_read(
     icetower: Icetower, catalog: RemoteCatalog, namespace: str
 ) -> None:
