@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import assert_never
 
 from app.engine.branches.picked_changes import changed_partition, file_changes, written_since
@@ -56,7 +56,8 @@ def detect_conflicts(
     found = tuple(islice(_conflicts(concurrent, source, ref, operation), limit + 1))
     conflicts = _without_repetitions(found[:limit])
     since = tuple(concurrent.since_fork())
-    safe, reason = verdict(operation, conflicts, since, ref)
+    is_outdated = not conflicts and _is_outdated(concurrent, operation)
+    safe, reason = verdict(operation, conflicts, since, ref, is_outdated=is_outdated)
     return ConflictReport(
         ref=ref,
         base_snapshot_id=base_snapshot_id,
@@ -68,6 +69,29 @@ def detect_conflicts(
         reason=reason,
         partitions=PartitionValues(metadata),
     )
+
+
+def _is_outdated(concurrent: Concurrent, operation: ops.Operation) -> bool:
+    """Return whether rows that an operation has read are gone, which is no conflict.
+
+    The reference looks for them where files are removed by a filter, but not where they are named, nor in row deltas.
+    """
+    if not isinstance(operation, ops.Overwrite | ops.RowDelta) or not operation.checks_new_data:
+        return False
+    scope = scope_of_rows(
+        concurrent.metadata, _what_was_read(operation), case_sensitive=operation.case_sensitive
+    )
+    gone = checks.removed_data_files(concurrent, scope, REMOVING_ROWS)
+    return any(True for _ in chain(gone, checks.new_delete_files(concurrent, scope)))
+
+
+def _what_was_read(operation: ops.Overwrite | ops.RowDelta) -> Expression:
+    if operation.conflict_filter is not None:
+        return operation.conflict_filter
+    if isinstance(operation, ops.RowDelta) or operation.removed_files:
+        return ALWAYS_TRUE
+    row_filter = operation.row_filter
+    return ALWAYS_TRUE if row_filter is None or isinstance(row_filter, AlwaysFalse) else row_filter
 
 
 def _check_filters(metadata: TableMetadata, operation: ops.Operation) -> None:
@@ -160,8 +184,7 @@ def _of_overwrite(concurrent: Concurrent, operation: ops.Overwrite) -> Iterator[
     if checks_history and concurrent.is_known and concurrent.head_id is not None:
         read = None if operation.conflict_filter is None else scope(operation.conflict_filter)
         if operation.checks_new_data:
-            by_filter = row_filter if row_filter is not None and not operation.removed_files else ALWAYS_TRUE
-            yield from checks.added_data_files(concurrent, read or scope(by_filter))
+            yield from checks.added_data_files(concurrent, scope(_what_was_read(operation)))
         if operation.checks_new_deletes:
             if row_filter is not None:
                 of_filter = read or scope(row_filter)

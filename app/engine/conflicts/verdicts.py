@@ -32,18 +32,36 @@ _ADVICE = {
     "now.",
 }
 
+_OUTDATED = (
+    "Iceberg's own writers would commit it, but rows that it has read are gone: if what it adds was computed from "
+    "them, read the table again, and compute it anew."
+)
+
 
 def verdict(
-    operation: ops.Operation, conflicts: Sequence[Conflict], since: Sequence[Snapshot], ref: str
+    operation: ops.Operation,
+    conflicts: Sequence[Conflict],
+    since: Sequence[Snapshot],
+    ref: str,
+    *,
+    is_outdated: bool = False,
 ) -> tuple[bool, str]:
-    """Return whether the same change can be committed on top of the head, and why or why not."""
+    """Return whether the same change can be committed on top of the head, and why or why not.
+
+    Args:
+        operation: the change.
+        conflicts: those of Iceberg's own writers.
+        since: the concurrent snapshots.
+        ref: the branch.
+        is_outdated: whether rows that it has read are gone, though that is no conflict.
+    """
     if conflicts:
         counts = Counter(conflict.kind for conflict in conflicts)
         return False, " ".join(_ADVICE[kind] for kind in counts)
     if not since:
         return True, f"Nothing has happened on {ref} since."
     happened = f"{len(since)} snapshots have" if len(since) > 1 else "1 snapshot has"
-    checked, words = _without_conflicts(operation)
+    checked, words = (False, _OUTDATED) if is_outdated else _without_conflicts(operation)
     return checked, f"{happened} come onto {ref} since. {words}"
 
 

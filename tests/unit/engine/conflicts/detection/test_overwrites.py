@@ -3,10 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import pytest
+
 from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import (
     Delete,
     Overwrite,
+    RowDelta,
 )
 from app.engine.conflicts.report import ConflictKind
 from app.engine.expressions.expressions import ALWAYS_FALSE
@@ -70,6 +73,28 @@ def test_without_isolation_nothing_is_looked_at(branch: Branch) -> None:
     assert kinds(report) == []
     assert not report.safe_to_reapply
     assert branch.opened == []
+
+
+@pytest.mark.parametrize("how", ["whole file", "rows of a file"])
+@pytest.mark.parametrize("operation", [overwrite(), RowDelta(KIND_A, checks_new_data=True)])
+def test_rows_that_were_read_and_are_gone_make_it_unsafe(
+    branch: Branch, operation: Overwrite | RowDelta, how: str
+) -> None:
+    """Iceberg's own writers do not look for them where the files to be replaced are named."""
+    read = data_file("read", "a")
+    base = branch.commit("append", [read])
+    if how == "whole file":
+        branch.commit("delete", [], [read])
+    else:
+        branch.commit("delete", [position_deletes("deletes", "a", of="read")])
+
+    report = ask(branch, base, operation)
+
+    assert kinds(report) == []
+    assert not report.safe_to_reapply
+    assert "rows that it has read are gone" in report.reason
+    of_b = replace(operation, conflict_filter=predicate(Ask.EQ, "kind", "b"))
+    assert ask(branch, base, of_b).safe_to_reapply
 
 
 def test_metrics_keep_files_apart(branch: Branch) -> None:
