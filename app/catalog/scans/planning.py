@@ -260,6 +260,7 @@ class _Scan:
             if not 0 <= place < self.planner.manifest_count:
                 raise NoSuchPlanTask
             if place not in by_place:
+                skip = 0
                 continue  # a server that prunes worse made the task
             run, has_more = _part(self.planner.files(by_place[place].manifest), skip, room)
             runs.append(run)

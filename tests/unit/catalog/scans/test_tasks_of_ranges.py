@@ -1,16 +1,19 @@
-"""Plan tasks of incremental scans, fetched when some of the range's snapshots have expired."""
+"""Plan tasks that are fetched when the table, or the server, is not what it was."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.scans.plan_tokens import PlanTask, PlanTokens
 from app.catalog.scans.planning import ScanPage
 from app.engine.change.updates import AddSnapshot, RemoveSnapshots, SetSnapshotRef, Update
 from app.engine.model.ids import SnapshotId
-from app.engine.scan.scan_scope import ScanRequest
+from app.engine.scan.scan_scope import ScanRequest, scope_of
 from app.errors import NoSuchPlanTask
 from tests.builders.catalogs import with_rules
 from tests.builders.commits import commit_table
@@ -33,8 +36,8 @@ def appends(small: Catalog) -> list[SnapshotId]:
     return [append(small, files, letter) for letter in "abcd"]
 
 
-def append(catalog: Catalog, files: TableFiles, letter: str) -> SnapshotId:
-    snapshot = files.snapshot(load_table(catalog, DEPARTURES).metadata, [f"{letter}0", f"{letter}1"])
+def append(catalog: Catalog, files: TableFiles, letter: str, removed: Sequence[str] = ()) -> SnapshotId:
+    snapshot = files.snapshot(load_table(catalog, DEPARTURES).metadata, [f"{letter}0", f"{letter}1"], removed)
     moved = SetSnapshotRef(ref_name="main", snapshot_id=snapshot.snapshot_id, type="branch")
     updates: list[Update] = [AddSnapshot(snapshot=snapshot), moved]
     commit_table(catalog, DEPARTURES, [], updates)
@@ -71,3 +74,18 @@ def test_task_of_a_range_that_is_not_whole_is_refused(small: Catalog, appends: l
     for token in tasks:
         with pytest.raises(NoSuchPlanTask):
             expand_task(small, DEPARTURES, token)
+
+
+def test_place_in_a_manifest_that_is_not_read_skips_no_file_of_the_next(small: Catalog) -> None:
+    """As where a server made the task that found more of a manifest than this one does."""
+    table_in(small)
+    files = TableFiles(small.files)
+    append(small, files, "a")
+    append(small, files, "b", removed=["a0", "a1"])
+    pointer, metadata = small.read_now(TABLES, DEPARTURES)
+    task = PlanTask(scope_of(metadata, ScanRequest()), [0, 1], skip=1)
+    (token,) = PlanTokens(small, pointer).write([task])
+
+    page = expand_task(small, DEPARTURES, token)
+
+    assert [Path(planned.file.file_path).stem for planned in files_of(page)] == ["b0", "b1"]
