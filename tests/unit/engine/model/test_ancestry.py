@@ -9,6 +9,7 @@ from app.engine.model.ancestry import (
 )
 from app.engine.model.ids import SnapshotId
 from tests.builders.histories import branch, history, line, snapshot, tag
+from tests.unit.engine.effort import calls_in
 
 
 def number(value: int) -> SnapshotId:
@@ -58,3 +59,18 @@ def test_snapshots_are_on_every_branch_that_descends_from_them_and_tags_are_no_b
         4: ["audit"],
     }
     assert refs_by_snapshot(FORKED) == {3: ["main"], 4: ["audit"], 1: ["v1", "v2"]}
+
+
+def test_branches_of_snapshots_that_descend_from_themselves_are_found() -> None:
+    circle = history([snapshot(1, 2), snapshot(2, 1), snapshot(3, 2)], {"a": branch(1), "b": branch(3)})
+
+    assert branches_by_snapshot(circle) == {1: ["a", "b"], 2: ["a", "b"], 3: ["b"]}
+
+
+def test_many_branches_of_a_long_history_are_not_walked_one_by_one() -> None:
+    def effort(branches: int) -> int:
+        table = history(line(500), {f"b{at}": branch(500 - at) for at in range(branches)})
+        branches_by_snapshot(table)  # what is found once is kept
+        return calls_in(lambda: branches_by_snapshot(table))
+
+    assert effort(100) < 3 * effort(1)
