@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from app.catalog.context.catalog import Catalog
@@ -16,11 +17,11 @@ from app.database.pointers.pointer import Pointer
 from app.engine.diff.file_diff import FileDiff, PartitionChange, PartitionTotals, file_diff
 from app.engine.diff.metadata_diff import MetadataDiff, metadata_diff
 from app.engine.diff.schema_changes import SchemaChange, schema_changes
-from app.engine.model.ancestry import ancestors, common_ancestor, is_ancestor
+from app.engine.model.ancestry import ancestors
 from app.engine.model.files.manifests import ManifestEntry
 from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
@@ -57,8 +58,8 @@ class TableDiff:
 
     before: State
     after: State
-    relation: Relation
-    """How the two snapshots are related."""
+    relation: Relation | None
+    """How the two snapshots are related; None where that is not known, as ancestors have expired."""
     common_ancestor: SnapshotId | None
     between: Sequence[SnapshotId]
     """The snapshots that lead from a snapshot to its descendant, oldest first."""
@@ -109,7 +110,9 @@ def load_diff(
         if earlier.metadata is not None and later.metadata is not None
         else None
     )
-    kinship = _kinship(later.metadata or current, earlier.snapshot, later.snapshot)
+    kinship = _kinship(
+        earlier.snapshot, earlier.metadata or current, later.snapshot, later.metadata or current
+    )
     is_first = page.after is None
     found = TableDiff(
         before=earlier,
@@ -158,31 +161,41 @@ def _page_of(diff: FileDiff, page: Page, start: int, ends: str) -> Listing[Chang
 
 @dataclass(frozen=True, slots=True)
 class _Kinship:
-    relation: Relation
+    relation: Relation | None
     common_ancestor: SnapshotId | None
     between: Sequence[SnapshotId]
 
 
-def _kinship(metadata: TableMetadata, before: Snapshot | None, after: Snapshot | None) -> _Kinship:
+def _kinship(
+    before: Snapshot | None, of_before: TableMetadata, after: Snapshot | None, of_after: TableMetadata
+) -> _Kinship:
+    """Return how two snapshots are related, by the snapshots that their own metadata still has."""
     if before is None or after is None:
         if before is after:
             return _Kinship("same", None, ())
-        ids = [item.snapshot_id for item in ancestors(metadata, after.snapshot_id)] if after else []
+        ids = [item.snapshot_id for item in ancestors(of_after, after.snapshot_id)] if after else []
         return _Kinship("ancestor" if after is None else "descendant", None, ids[::-1])
     one, other = before.snapshot_id, after.snapshot_id
     if one == other:
         return _Kinship("same", one, ())
-    if is_ancestor(metadata, one, other):
-        ids = []
-        for snapshot in ancestors(metadata, other):
-            if snapshot.snapshot_id == one:
-                break
-            ids.append(snapshot.snapshot_id)
+    line_of_one, line_of_other = list(ancestors(of_before, one)), list(ancestors(of_after, other))
+    if _leads_to(line_of_other, one):
+        ids = list(takewhile(lambda item: item != one, (item.snapshot_id for item in line_of_other)))
         return _Kinship("descendant", one, ids[::-1])
-    if is_ancestor(metadata, other, one):
+    if _leads_to(line_of_one, other):
         return _Kinship("ancestor", other, ())
-    shared = common_ancestor(metadata, one, other)
-    return _Kinship("diverged", shared.snapshot_id if shared else None, ())
+    known = {item.snapshot_id for item in line_of_one}
+    shared = next((item.snapshot_id for item in line_of_other if item.snapshot_id in known), None)
+    # Where ancestors have expired, they may have been shared.
+    is_cut = any(
+        line[-1].parent_snapshot_id not in (None, NO_SNAPSHOT) for line in (line_of_one, line_of_other)
+    )
+    return _Kinship(None if shared is None and is_cut else "diverged", shared, ())
+
+
+def _leads_to(line: Sequence[Snapshot], ancestor: SnapshotId) -> bool:
+    """Return whether a line of ancestors has a snapshot, or ends where it was."""
+    return line[-1].parent_snapshot_id == ancestor or any(item.snapshot_id == ancestor for item in line)
 
 
 class _Versions:

@@ -161,7 +161,7 @@ def show_diff(
     print_facts(
         [
             ("from", _state_line(found["from"])),
-            ("to", f"{_state_line(found['to'])} ({found['relation']})"),
+            ("to", f"{_state_line(found['to'])} ({found.get('relation', 'relation unknown')})"),
             ("added", _totals_line(found["added"])),
             ("removed", _totals_line(found["removed"])),
             *difference_lines(found),

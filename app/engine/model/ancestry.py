@@ -29,12 +29,6 @@ def is_ancestor(metadata: TableMetadata, ancestor_id: SnapshotId, snapshot_id: S
     return any(snapshot.snapshot_id == ancestor_id for snapshot in ancestors(metadata, snapshot_id))
 
 
-def common_ancestor(metadata: TableMetadata, one: SnapshotId, other: SnapshotId) -> Snapshot | None:
-    """Return the newest snapshot that is in the history of both."""
-    of_one = {snapshot.snapshot_id for snapshot in ancestors(metadata, one)}
-    return next((item for item in ancestors(metadata, other) if item.snapshot_id in of_one), None)
-
-
 def branches_by_snapshot(metadata: TableMetadata) -> Mapping[SnapshotId, Sequence[str]]:
     """Return, for each snapshot that is on a branch, the names of those branches."""
     heads: dict[SnapshotId, list[str]] = {}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from app.catalog.context.listings import Page
-from app.catalog.diffs import _page_of
+from app.catalog.diffs import _kinship, _page_of
 from app.engine.diff.file_diff import FileDiff
-from tests.builders.histories import entry
+from app.engine.model.ids import SnapshotId
+from tests.builders.histories import branch, entry, history, line, snapshot
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8])
@@ -26,3 +27,40 @@ def test_pages_have_every_file_once(size: int, added: int, removed: int) -> None
         *(("added", f"a{at}") for at in range(added)),
         *(("removed", f"r{at}") for at in range(removed)),
     ]
+
+
+WHOLE = history([*line(4), snapshot(9, 2)], {"main": branch(4)})
+CUT = history([*line(4)[2:], snapshot(9, 2)], {"main": branch(4)})
+"""The same, when the first two have expired."""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "relation", "shared", "between"),
+    [
+        (1, 4, None, None, []),  # of WHOLE and CUT: what came after the first is not known
+        (2, 4, "descendant", 2, [3, 4]),
+        (3, 4, "descendant", 3, [4]),
+        (4, 3, "ancestor", 3, []),
+        (9, 4, None, None, []),
+    ],
+)
+def test_relation_is_told_as_far_as_it_is_known_once_snapshots_have_expired(
+    before: int, after: int, relation: str | None, shared: int | None, between: list[int]
+) -> None:
+    of_before = WHOLE if before < 3 else CUT
+    ends = of_before.snapshots_by_id[SnapshotId(before)], CUT.snapshots_by_id[SnapshotId(after)]
+
+    found = _kinship(ends[0], of_before, ends[1], CUT)
+
+    assert (found.relation, found.common_ancestor, list(found.between)) == (relation, shared, between)
+    whole = _kinship(ends[0], WHOLE, WHOLE.snapshots_by_id[SnapshotId(after)], WHOLE)
+    assert relation in (None, whole.relation)
+
+
+def test_snapshots_that_parted_have_diverged() -> None:
+    three, nine = (WHOLE.snapshots_by_id[SnapshotId(number)] for number in (3, 9))
+    apart = history([snapshot(1), snapshot(2)], {})
+
+    assert _kinship(three, WHOLE, nine, WHOLE).relation == "diverged"
+    assert _kinship(three, WHOLE, nine, WHOLE).common_ancestor == 2
+    assert _kinship(apart.snapshots[0], apart, apart.snapshots[1], apart).relation == "diverged"

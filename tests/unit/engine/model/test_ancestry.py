@@ -3,7 +3,6 @@ from __future__ import annotations
 from app.engine.model.ancestry import (
     ancestors,
     branches_by_snapshot,
-    common_ancestor,
     is_ancestor,
     refs_by_snapshot,
 )
@@ -40,15 +39,6 @@ def test_a_snapshot_is_its_own_ancestor_and_its_child_is_not() -> None:
     assert is_ancestor(FORKED, number(4), number(4))
     assert not is_ancestor(FORKED, number(3), number(4))
     assert not is_ancestor(FORKED, number(3), None)
-
-
-def test_common_ancestor_is_where_two_parted() -> None:
-    apart = history([snapshot(1), snapshot(2)], {})
-    parted = common_ancestor(FORKED, number(3), number(4))
-
-    assert parted is not None
-    assert parted.snapshot_id == 2
-    assert common_ancestor(apart, number(1), number(2)) is None
 
 
 def test_snapshots_are_on_every_branch_that_descends_from_them_and_tags_are_no_branches() -> None:
