@@ -54,7 +54,8 @@ class Concurrent:
                 break
             found.append(snapshot)
         # An expired base is still known as the parent of the oldest snapshot.
-        self.is_known = not found or found[-1].parent_snapshot_id == base_id
+        # A branch that has lost all its snapshots, as where the table was replaced, has left its base, too.
+        self.is_known = found[-1].parent_snapshot_id == base_id if found else base_id in (None, head_id)
         self.last_known_id = found[-1].snapshot_id if found else None
         self.snapshots: Sequence[Snapshot] = tuple(reversed(found))
 

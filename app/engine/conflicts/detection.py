@@ -217,7 +217,7 @@ def _of_replace_partitions(concurrent: Concurrent, operation: ops.ReplacePartiti
 
 
 def _of_row_delta(concurrent: Concurrent, operation: ops.RowDelta) -> Iterator[Conflict]:
-    if concurrent.head_id is None:
+    if concurrent.head_id is None and concurrent.is_known:
         return
     yield from checks.no_ancestor(concurrent)
     read = operation.conflict_filter

@@ -8,6 +8,7 @@ from app.engine.conflicts.concurrent import MAX_KEPT_BYTES
 from app.engine.conflicts.operations import (
     Delete,
     Operation,
+    Overwrite,
     RemovedFile,
     ReplacePartitions,
     RewriteFiles,
@@ -98,6 +99,25 @@ def test_base_that_the_branch_has_left(branch: Branch, operation: Operation) -> 
         f"Cannot determine history between starting snapshot {base} and the last known ancestor 100"
     )
     assert [snapshot.snapshot_id for snapshot in report.since] == [head]
+    assert not report.safe_to_reapply
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        Overwrite(row_filter=KIND_A, checks_new_data=True),
+        ReplacePartitions((A,), checks_new_data=True),
+        RowDelta(KIND_A, referenced_files=frozenset({OLD.file_path})),
+        RowDelta(KIND_A, checks_new_data=True),
+    ],
+)
+def test_branch_that_has_lost_all_its_snapshots(branch: Branch, operation: Operation) -> None:
+    base = branch.head
+    branch.metadata = branch.metadata.replace(refs={}, current_snapshot_id=None)
+
+    report = ask(branch, base, operation)
+
+    assert set(kinds(report)) == {"history"}
     assert not report.safe_to_reapply
 
 
