@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Self
-from unittest.mock import patch
 
 import psycopg
 from sqlalchemy import Engine, event
@@ -256,5 +255,9 @@ def _postgres_connection_of(faults: Faults) -> type[PunctualConnection]:
 @contextmanager
 def faulty_postgres(faults: Faults) -> Iterator[None]:
     """Make each statement to Postgres a step, on connections that are opened until the block ends."""
-    with patch.object(punctual_postgres, "PunctualConnection", _postgres_connection_of(faults)):
+    before = punctual_postgres.PunctualConnection
+    punctual_postgres.PunctualConnection = _postgres_connection_of(faults)  # type: ignore[misc]  # for a while
+    try:
         yield
+    finally:
+        punctual_postgres.PunctualConnection = before  # type: ignore[misc]  # as it was

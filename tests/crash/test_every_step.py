@@ -36,7 +36,7 @@ UNKNOWN = "CommitStateUnknownException"
 class House:
     """A server whose steps fail, on one database and one warehouse; a dead one is followed by another."""
 
-    def __init__(self, folder: Path, faults: Faults, settings: dict[str, str]) -> None:
+    def __init__(self, folder: Path, faults: Faults, settings: dict[str, Any]) -> None:
         self.faults = faults
         self._folder = folder
         self._settings = settings
@@ -74,7 +74,7 @@ class House:
     params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.nightly])]
 )
 def house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
-    faults, faulty, settings = Faults(), faulty_sqlite, dict[str, str]()
+    faults, faulty, settings = Faults(), faulty_sqlite, dict[str, Any]()
     if request.param == "postgres":
         postgres = request.getfixturevalue("postgres_server")
         faulty, settings = faulty_postgres, {"database_url": postgres.url(migrated_database_of(postgres))}
