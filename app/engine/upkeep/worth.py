@@ -92,6 +92,11 @@ def _is_hot(policy: Policy, condition: Condition) -> bool:
 def _rewrite_options(policy: Policy, condition: Condition) -> dict[str, Any]:
     """Return the options of a rewrite: Spark's own, and the strategy, order and filter."""
     options: dict[str, Any] = {"min-input-files": "2"}
+    files = _files(condition)
+    if files is not None and files.old_spec_files:
+        # Rewritten files that keep their age stay subject to equality deletes that are written meanwhile, but only to
+        # those of their own spec: deletes of the old one would be lost. With a new age they are a conflict.
+        options["use-starting-sequence-number"] = "false"
     group_bytes = policy.number("rewrite-data-files.max-group-bytes")
     if _is_hot(policy, condition):
         options |= {"partial-progress.enabled": "true", "partial-progress.max-commits": str(HOT_COMMITS)}

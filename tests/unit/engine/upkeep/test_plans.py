@@ -96,6 +96,13 @@ def test_small_files_are_rewritten_once_enough_of_them_can_go() -> None:
     assert dict(job.options) == {"min-input-files": "2", "strategy": "binpack"}
 
 
+def test_files_that_move_to_another_spec_get_a_new_age() -> None:
+    """Else equality deletes of the old spec that are written meanwhile would be lost."""
+    (job,) = plan_upkeep(policy(), with_files(**SMALL, old_spec_files=1)).jobs
+
+    assert job.options["use-starting-sequence-number"] == "false"
+
+
 @pytest.mark.parametrize(("strategy", "meant"), [({}, "sort"), ({"strategy": "binpack"}, "binpack")])
 def test_an_order_alone_asks_for_sorting(strategy: dict[str, str], meant: str) -> None:
     own = policy(
