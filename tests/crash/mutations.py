@@ -397,3 +397,23 @@ MUTATIONS: Final[tuple[Callable[[Ground], Request], ...]] = (
     change_warehouse,
     drop_warehouse,
 )
+
+NIGHTLY: Final = frozenset(
+    {
+        commit_over_many,
+        undrop_with_namespace,
+        undrop_registered,
+        purge_dropped,
+        create_view,
+        drop_view,
+        rename_view,
+        register_view,
+        unregister_unread,
+        unregister_view,
+        make_branch,
+        roll_back,
+        mark_orphans,
+        hold_job,
+    }
+)
+"""Those that take the way of another one: they fail in each step in the nightly tests only."""

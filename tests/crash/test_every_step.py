@@ -17,6 +17,7 @@ from tests.builders.http_catalog import http_catalog, make_namespace
 from tests.crash.ground import Ground, Request
 from tests.crash.mutations import (
     MUTATIONS,
+    NIGHTLY,
     ONCE_WITHOUT_KEYS,
     WITHOUT_KEYS,
     WITHOUT_RECEIPTS,
@@ -153,7 +154,13 @@ class Try:
         assert self._shape() == self._after
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: str(mutation.__name__))
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        pytest.param(each, marks=[pytest.mark.nightly] if each in NIGHTLY else [], id=each.__name__)
+        for each in MUTATIONS
+    ],
+)
 def test_mutation_whose_steps_fail(house: House, mutation: Mutation) -> None:
     shapes, steps = rehearse(house, mutation)
 
