@@ -9,7 +9,7 @@ from typing import Final
 from app.engine.model.ancestry import ancestors
 from app.engine.model.files.entry_filters import FilterableEntries
 from app.engine.model.files.manifests import ManifestContent, ManifestEntry, ManifestFile, ManifestSource
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 
@@ -43,7 +43,7 @@ class Concurrent:
     ) -> None:
         self.metadata = metadata
         self.head_id = head_id
-        self.base_id = base_id
+        self.base_id = base_id = _id_or_none(base_id)
         self._source = source
         self._own: dict[tuple[SnapshotId, ManifestContent], Sequence[ManifestFile]] = {}
         self._entries: dict[Location, Iterable[ManifestEntry]] = {}
@@ -53,9 +53,12 @@ class Concurrent:
             if snapshot.snapshot_id == base_id:
                 break
             found.append(snapshot)
-        # An expired base is still known as the parent of the oldest snapshot.
-        # A branch that has lost all its snapshots, as where the table was replaced, has left its base, too.
-        self.is_known = found[-1].parent_snapshot_id == base_id if found else base_id in (None, head_id)
+        if found:
+            # An expired base is still known as the parent of the oldest snapshot.
+            self.is_known = _id_or_none(found[-1].parent_snapshot_id) == base_id
+        else:
+            # A branch that has lost all its snapshots, as where the table was replaced, has left its base, too.
+            self.is_known = base_id in (None, head_id)
         self.last_known_id = found[-1].snapshot_id if found else None
         self.snapshots: Sequence[Snapshot] = tuple(reversed(found))
 
@@ -122,3 +125,7 @@ class Concurrent:
         """Return the manifests of the head."""
         head = None if self.head_id is None else self.metadata.snapshots_by_id.get(self.head_id)
         return self._source.manifests(head) if head else ()
+
+
+def _id_or_none(snapshot_id: SnapshotId | None) -> SnapshotId | None:
+    return None if snapshot_id == NO_SNAPSHOT else snapshot_id

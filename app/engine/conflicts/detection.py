@@ -18,6 +18,7 @@ from app.engine.expressions.expressions import ALWAYS_TRUE, AlwaysFalse, Express
 from app.engine.model.files.manifests import ManifestContent, ManifestSource
 from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.ids import SnapshotId
+from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.files import FileSelection, RowFilter
 from app.errors import InvalidRefMove
@@ -52,7 +53,9 @@ def detect_conflicts(
     _check_filters(metadata, operation)
     head = metadata.snapshot_refs.get(ref)
     head_id = head.snapshot_id if head else None
-    concurrent = Concurrent(metadata, source, head_id, base_snapshot_id)
+    # A branch that is not there yet begins at what its first writer has read; main begins with nothing.
+    is_new = head is None and ref != MAIN_BRANCH
+    concurrent = Concurrent(metadata, source, base_snapshot_id if is_new else head_id, base_snapshot_id)
     found = tuple(islice(_conflicts(concurrent, source, ref, operation), limit + 1))
     conflicts = _without_repetitions(found[:limit])
     since = tuple(concurrent.since_fork())

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.engine.conflicts.concurrent import MAX_KEPT_BYTES
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import (
     Delete,
     Operation,
@@ -16,7 +17,7 @@ from app.engine.conflicts.operations import (
 )
 from app.engine.conflicts.report import ConflictKind
 from app.engine.expressions.expressions import Operation as Ask
-from app.engine.model.ids import Location, SnapshotId, SpecId
+from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId, SpecId
 from tests.builders.branches import (
     Branch,
     data_file,
@@ -119,6 +120,35 @@ def test_branch_that_has_lost_all_its_snapshots(branch: Branch, operation: Opera
 
     assert set(kinds(report)) == {"history"}
     assert not report.safe_to_reapply
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        overwrite(),
+        RewriteFiles(removing(OLD)),
+        RowDelta(KIND_A, referenced_files=frozenset({OLD.file_path}), checks_new_data=True),
+    ],
+    ids=lambda item: type(item).__name__,
+)
+def test_nothing_has_happened_on_a_branch_that_its_first_commit_makes(
+    branch: Branch, operation: Operation
+) -> None:
+    report = detect_conflicts(branch.metadata, branch, "audit", branch.head, operation)
+
+    assert (kinds(report), report.since, report.head_snapshot_id) == ([], (), None)
+    assert report.safe_to_reapply
+
+
+def test_snapshot_that_stands_for_none_is_no_base() -> None:
+    branch = Branch()
+    delta = RowDelta(KIND_A, checks_new_data=True)
+
+    assert kinds(ask(branch, NO_SNAPSHOT, delta)) == []
+    branch.commit("append", [OLD])
+    (first,) = branch.metadata.snapshots
+    branch.metadata = branch.metadata.replace(snapshots=(first.replace(parent_snapshot_id=NO_SNAPSHOT),))
+    assert kinds(ask(branch, NO_SNAPSHOT, delta)) == kinds(ask(branch, None, delta)) == ["added-data-files"]
 
 
 def test_base_that_has_expired_and_is_still_known_as_parent(branch: Branch) -> None:
