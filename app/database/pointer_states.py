@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -92,16 +92,15 @@ class PointerStates:
             found |= {row.sequence: row.location for row in rows}
         return found
 
-    def events_at(self, locations: Collection[Location], since_ms: int) -> dict[Location, int]:
+    def events_at(self, locations: Sequence[Location], since_ms: int) -> dict[Location, int]:
         """Return the sequences of the events since a time by which pointers came to some files."""
-        if not locations:
-            return {}
-        events = pointer_history.c
-        query = select(events.location, events.sequence).where(
-            events.at_ms >= since_ms, events.location.in_(locations)
-        )
-        found = self._database.read(partial(_rows_of, query))
-        return {Location(row.location): row.sequence for row in found}
+        events, found = pointer_history.c, dict[Location, int]()
+        for start in range(0, len(locations), _PAGE):
+            some = events.location.in_(locations[start : start + _PAGE])
+            query = select(events.location, events.sequence).where(events.at_ms >= since_ms, some)
+            rows = self._database.read(partial(_rows_of, query))
+            found |= {Location(row.location): row.sequence for row in rows}
+        return found
 
     def left(self, after: int = 0) -> list[EarlierState]:
         """Return the last state of each table and view that no pointer has any more.

@@ -196,10 +196,12 @@ class Catalog:
         if kind.of_pointer is PointerKind.TABLE:
             self.server.traffic.count((self.warehouse.name, identifier), **numbers)
 
-    def note_landed(self, identifier: TableIdentifier, location: Location, began_ms: int) -> None:
+    def note_landed(
+        self, identifier: TableIdentifier, uuid: TableUuid, location: Location, began_ms: int
+    ) -> None:
         """Note that a commit has landed, which the database must have from now on."""
         if self.has_rows:
-            self.server.landed_commits.note(LandedCommit(identifier, location, began_ms))
+            self.server.landed_commits.note(LandedCommit(identifier, uuid, location, began_ms))
 
     def remember(self, status: int, result: str) -> None:
         """Store an answer that came without a change, if the caller brought an Idempotency-Key.

@@ -31,13 +31,13 @@ def look_for_lost_commits(server: Server) -> None:
     since_ms = min((commit.at_ms for commit in noted), default=0)
     try:
         events = server.pointer_states.events_at([commit.location for commit in noted], since_ms)
-        lost = {commit.folder: commit for commit in noted if commit.location not in events}
+        lost = {commit.table: commit for commit in noted if commit.location not in events}
         lost = _lost_before(server, everything=bool(lost)) | lost
     except DatabaseUnavailable:
         landed.put_back(noted)
         raise
-    for folder in lost:
-        landed.found.pop(folder, None)
+    for table in lost:
+        landed.found.pop(table, None)
     for commit in noted:
         if commit.location in events:
             landed.keep(commit, events[commit.location])
@@ -46,7 +46,7 @@ def look_for_lost_commits(server: Server) -> None:
 
 
 def _lost_before(server: Server, *, everything: bool) -> dict[str, LandedCommit]:
-    """Return the commits that the database had at earlier looks, and has no more, by folder.
+    """Return the commits that the database had at earlier looks, and has no more, by table.
 
     Args:
         everything: whether to ask for all of them; else only if the newest one is not there.
@@ -56,7 +56,7 @@ def _lost_before(server: Server, *, everything: bool) -> dict[str, LandedCommit]
     newest = max(kept, key=lambda each: each[0], default=None)
     if newest is None or not (everything or _missing(server, [newest])):
         return {}
-    return {commit.folder: commit for commit in _missing(server, kept)}
+    return {commit.table: commit for commit in _missing(server, kept)}
 
 
 def _missing(server: Server, kept: Sequence[tuple[int, LandedCommit]]) -> list[LandedCommit]:

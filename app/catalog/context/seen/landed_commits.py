@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 
-MOST_NOTED: Final = 1_000
-"""Between two looks; of more than these the newest are lost first."""
+MOST_NOTED: Final = 10_000
+"""Between two looks; of more than these the newest are left out: the others are from before a failover."""
 _MOST_TABLES: Final = 10_000
 
 
@@ -19,14 +19,15 @@ class LandedCommit:
     """A commit whose client has the answer that it landed."""
 
     identifier: TableIdentifier
+    uuid: TableUuid
     location: Location
     at_ms: int
     """When it began: its event is not older."""
 
     @property
-    def folder(self) -> str:
-        """That of the table's metadata files: one for each table, whatever its name."""
-        return self.location.rpartition("/")[0]
+    def table(self) -> str:
+        """Its uuid, which stays if it is renamed; without one, the folder of its metadata files."""
+        return self.uuid or self.location.rpartition("/")[0]
 
 
 class LandedCommits:
@@ -41,7 +42,8 @@ class LandedCommits:
 
     def note(self, commit: LandedCommit) -> None:
         """Note that a commit has landed."""
-        self._noted.append(commit)
+        if len(self._noted) < MOST_NOTED:
+            self._noted.append(commit)
 
     def take(self) -> list[LandedCommit]:
         """Return what was noted since the last time, oldest first."""
@@ -49,8 +51,8 @@ class LandedCommits:
 
     def keep(self, commit: LandedCommit, sequence: int) -> None:
         """Note that the database has a commit; the one that was found longest ago makes room."""
-        self.found[commit.folder] = sequence, commit
-        self.found.move_to_end(commit.folder)
+        self.found[commit.table] = sequence, commit
+        self.found.move_to_end(commit.table)
         if len(self.found) > _MOST_TABLES:
             self.found.popitem(last=False)
 

@@ -9,15 +9,17 @@ import pytest
 from sqlalchemy import delete, update
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.seen.landed_commits import MOST_NOTED, LandedCommit, LandedCommits
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.exports.set_back import look_for_lost_commits
 from app.database.pointer_states import PointerStates
 from app.database.schema.rows import pointer_history, pointers
-from app.engine.model.ids import Location
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, TableUuid
 from app.errors import DatabaseUnavailable, IcetowerError
 from app.fileio.local import LocalFiles
 from tests.builders.catalogs import new_warehouse, server_on
-from tests.builders.tables import DEPARTURES, load_table, table_in
+from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS
 from tests.unit.catalog.deletions.sweeps.test_metadata_files import DAY_MS, let_age
 from tests.unit.catalog.deletions.test_orphans import make_old
@@ -89,6 +91,36 @@ def test_a_backup_that_lacks_what_was_seen_long_ago_is_noticed(
     look_for_lost_commits(catalog.server)
 
     assert lost in caplog.text
+
+
+def test_tables_with_their_metadata_in_one_folder_are_all_named(
+    catalog: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = load_table(catalog).location
+    assert first is not None
+    lost = []
+    for name in ("one", "two"):
+        identifier = TableIdentifier(FLIGHTS, name)
+        table_in(catalog, identifier, properties={"write.metadata.path": f"file://{tmp_path}/wh/shared"})
+        lost.append(commit(catalog, 2, identifier))
+    look_for_lost_commits(catalog.server)
+    set_back(catalog, first)
+
+    look_for_lost_commits(catalog.server)
+
+    assert [location in caplog.text for location in lost] == [True, True]
+
+
+def test_of_very_many_commits_between_two_looks_the_newest_are_left_out() -> None:
+    landed = LandedCommits()
+    commits = [
+        LandedCommit(DEPARTURES, TableUuid("u"), Location(f"file:///{number}"), number)
+        for number in range(MOST_NOTED + 1)
+    ]
+    for each in commits:
+        landed.note(each)
+
+    assert landed.take() == commits[:-1]
 
 
 def test_a_lost_commit_is_not_swept(catalog: Catalog, caplog: pytest.LogCaptureFixture) -> None:
