@@ -52,14 +52,23 @@ def find_fork(
     history = _history(catalog, uuid, pointer_id, metadata)
     if history is None:
         return None
-    logged = (entry.metadata_file for entry in metadata.metadata_log)
-    known = set(map(place_text, (at, *logged, *history.locations)))
+    known = set(map(place_text, (at, *history.locations))) | _logged(metadata)
     unknown = _listed(catalog, metadata, history)
     if unknown.keys() <= known:
         return None
-    known |= _ancestors(catalog, metadata, unknown.keys())
+    early = {place for place, file in unknown.items() if file.modified_ms < history.since_ms}
+    known |= _ancestors(catalog, metadata, unknown.keys() - early)
+    began_at = history.began_at or at  # where that is not known, nothing is early
+    began = _read(catalog, began_at) if early else None
+    if began is not None:
+        known |= _ancestors(catalog, began[1], early)
     found = [_read(catalog, unknown[place].location) for place in sorted(unknown.keys() - known)]
-    others = [(facts, of) for facts, of in filter(None, found) if of.uuid == uuid]
+    others = [
+        (facts, of)
+        for facts, of in filter(None, found)
+        # An early file may have lost a race where the table came from, unless it was built on what came here.
+        if of.uuid == uuid and (facts.place not in early or place_text(began_at) in facts.log)
+    ]
     losers, forks = set[str](), list[FoundTable]()
     for facts, of in others:
         if own_version(facts.location, mark_of(catalog.server)) is None:
@@ -90,12 +99,15 @@ def find_view_fork(catalog: Catalog, pointer: Pointer, metadata: ViewMetadata) -
         place: file for place, file in _listed(catalog, metadata, history).items() if place not in known
     }
     here = chain_facts(pointer.metadata_location, metadata)
+    began = None if history.began_at is None else _read_view(catalog, history.began_at)
     forks, losers = list[FoundView](), list[FoundView]()
     assert isinstance(here, FoundView)
     for file in unknown.values():
         found = _read_view(catalog, file.location)
         if found is None or found.uuid != pointer.uuid:
             continue
+        if file.modified_ms < history.since_ms and (began is None or not is_later(found, began)):
+            continue  # as for a table
         versions = versions_after(found, here)
         if not versions and not is_later(found, here):
             continue
@@ -126,13 +138,17 @@ def _history(
 def _listed(
     catalog: Catalog, metadata: TableMetadata | ViewMetadata, history: KnownFiles
 ) -> dict[str, ListedFile]:
-    """Return the metadata files in the folder of a table or view, by place."""
+    """Return the metadata files in the folder of a table or view, by place.
+
+    What is older than all that is known may have been the table's, wherever it was then. Where the pointer began, its
+    first file is known: what was built on that one may seem a little older than its registration.
+    """
     folder = Location(metadata_folder(metadata.location, metadata.properties))
+    since_ms = history.since_ms - (CLOCKS_DIFFER_MS if history.began_at is not None else 0)
     return {
         place_text(file.location): file
         for file in files_in(catalog.files, folder)
-        # What is older than all that is known may have been the table's, wherever it was then.
-        if is_metadata_file(file.location) and file.modified_ms >= history.since_ms - CLOCKS_DIFFER_MS
+        if is_metadata_file(file.location) and file.modified_ms >= since_ms
     }
 
 
@@ -156,19 +172,25 @@ def _landed(catalog: Catalog, uuid: TableUuid, losers: set[str]) -> set[str]:
 
 
 def _ancestors(catalog: Catalog, metadata: TableMetadata, wanted: Collection[str]) -> set[str]:
-    """Return what the files that the log of a table names have named in turn.
+    """Return what the log of a table names, and what the files there have named in turn.
 
     The history does not have them where a rebuild has moved the pointer by many commits.
+
+    Args:
+        wanted: once it has all of these, it looks no further back.
     """
-    found, log = set[str](), metadata.metadata_log
+    found, log = _logged(metadata), metadata.metadata_log
     while log and not found.issuperset(wanted):
         earlier = _read(catalog, log[0].metadata_file)
-        log = earlier[1].metadata_log if earlier is not None else ()
-        places = {place_text(entry.metadata_file) for entry in log}
-        if places <= found:
+        if earlier is None or _logged(earlier[1]) <= found:
             break
-        found |= places
+        log = earlier[1].metadata_log
+        found |= _logged(earlier[1])
     return found
+
+
+def _logged(metadata: TableMetadata) -> set[str]:
+    return {place_text(entry.metadata_file) for entry in metadata.metadata_log}
 
 
 def _read(catalog: Catalog, location: Location) -> tuple[FoundTable, TableMetadata] | None:

@@ -42,6 +42,8 @@ class KnownFiles:
     locations: frozenset[Location]
     dropped_ms: int | None = None
     """When the pointer was dropped, if it is gone."""
+    began_at: Location | None = None
+    """Where the pointer was made, or came back; None if the oldest event that is still known is a later one."""
 
 
 class MetadataSweeps:
@@ -120,15 +122,27 @@ class MetadataSweeps:
             func.max(there_at),
         ).where(of_pointer)
         of_table = or_(of_pointer, (events.uuid == uuid) & (events.uuid != ""))
-        named = select(events.location, events.previous_location).where(of_table)
+        named = select(events.location, events.previous_location, events.pointer_id, events.at_ms).where(
+            of_table
+        )
         since_ms, made_ms, moved_ms, dropped_ms, there_ms = self._database.read(
             lambda connection: connection.execute(times).one()
         )
         if since_ms is None:
             return None
         found = self._database.read(lambda connection: connection.execute(named).all())
-        locations = frozenset(each for row in found for each in row if each is not None)
+        locations = frozenset(
+            each for row in found for each in (row.location, row.previous_location) if each is not None
+        )
+        began_at = next(
+            (
+                row.location
+                for row in found
+                if (row.pointer_id, row.at_ms, row.previous_location) == (pointer_id, since_ms, None)
+            ),
+            None,
+        )
         is_gone = dropped_ms is not None and dropped_ms >= (there_ms or 0)
         return KnownFiles(
-            since_ms, made_ms == since_ms, moved_ms or 0, locations, dropped_ms if is_gone else None
+            since_ms, made_ms == since_ms, moved_ms or 0, locations, dropped_ms if is_gone else None, began_at
         )

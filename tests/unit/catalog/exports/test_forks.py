@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
@@ -44,7 +46,7 @@ from tests.builders.tables import (
     view_version,
 )
 from tests.unit.catalog.commits.interference import ARRIVALS
-from tests.unit.catalog.deletions.sweeps.test_metadata_files import DAY_MS, let_age
+from tests.unit.catalog.deletions.sweeps.test_metadata_files import DAY_MS, execute, let_age
 from tests.unit.catalog.deletions.test_orphans import make_old, work_off
 from tests.unit.catalog.rebuild.rebuilding import rebuild
 
@@ -291,6 +293,22 @@ def test_a_purge_that_waits_in_an_old_backup_leaves_a_table_that_came_back(
     assert f"{newest} is a commit to this table that this catalog does not have" in caplog.text
 
 
+def copy_of(catalog: Catalog, location: Location, old: str = "", new: str = "") -> Location:
+    """Leave a file beside one, with a name that the same server gives, as a commit does that lost a race to it."""
+    name = f"{location.rpartition('/')[2][:5]}-{new_file_uuid(catalog.server)}.metadata.json"
+    left = Location(f"{location.rpartition('/')[0]}/{name}")
+    content = catalog.files.read(location)
+    if location.endswith(".gz.metadata.json"):
+        content = gzip.decompress(content)
+    assert old.encode() in content
+    catalog.files.write_new(left, content.replace(old.encode(), new.encode()) if old else content)
+    return left
+
+
+def set_time(location: str, ago_s: int) -> None:
+    os.utime(location.removeprefix("file://"), times=(time.time() - ago_s,) * 2)
+
+
 def change_view(catalog: Catalog, at_ms: int) -> Location:
     version = view_version(f"SELECT {at_ms}").replace(timestamp_ms=at_ms)
     updates = (AddViewVersion(view_version=version), SetCurrentViewVersion(view_version_id=-1))
@@ -337,11 +355,8 @@ def test_a_view_that_came_back_after_the_backup_and_went_on_does_not_come_back_a
 
 
 def test_a_view_whose_server_was_killed_at_a_commit_comes_back(catalog: Catalog) -> None:
-    first = view_in(catalog, ARRIVALS).location
-    assert first is not None
-    content = catalog.files.read(change_view(catalog, START_MS + 1))
-    left = Location(f"{first.rpartition('/')[0]}/00002-{new_file_uuid(catalog.server)}.metadata.json")
-    catalog.files.write_new(left, content.replace(str(START_MS + 1).encode(), str(START_MS + 2).encode()))
+    view_in(catalog, ARRIVALS)
+    left = copy_of(catalog, change_view(catalog, START_MS + 1), str(START_MS + 1), str(START_MS + 2))
     os.utime(left.removeprefix("file://"), times=(START_MS // 1000 + 60,) * 2)
     named.drop(catalog, VIEWS, ARRIVALS)
 
@@ -358,6 +373,48 @@ def test_a_commit_of_another_catalog_in_the_second_of_the_registration_is_found(
     named.register(other, TABLES, DEPARTURES, location)
     newest = append_file(catalog, "b")
     let_age(other, 0, pointer_history)
-    os.utime(newest.removeprefix("file://"), times=(time.time() - 1,) * 2)
+    set_time(newest, 1)
 
     assert table_health(other, DEPARTURES).facts.forks == (newest,)
+
+
+def test_what_lost_a_race_in_another_catalog_before_the_registration_is_no_commit(
+    catalog: Catalog, other: Catalog
+) -> None:
+    """A server that was killed leaves such a file."""
+    location = Location(append_file(catalog, "b"))
+    left = copy_of(catalog, location)
+    namespace_in(other)
+    named.register(other, TABLES, DEPARTURES, location)
+    let_age(other, 0, pointer_history)
+    set_time(left, 1)
+
+    assert table_health(other, DEPARTURES).facts.forks == ()
+
+
+def test_what_a_view_lost_in_another_catalog_before_the_registration_keeps_it_from_nothing(
+    catalog: Catalog, other: Catalog
+) -> None:
+    view_in(catalog, ARRIVALS)
+    location = change_view(catalog, START_MS + 1)
+    left = copy_of(catalog, location, str(START_MS + 1), str(START_MS + 2))
+    namespace_in(other)
+    named.register(other, VIEWS, ARRIVALS, location)
+    let_age(other, 0)
+    set_time(left, 1)
+    named.drop(other, VIEWS, ARRIVALS)
+
+    undrop(other, Wanted(namespace=ARRIVALS.namespace, name=ARRIVALS.name))
+
+
+def test_commits_that_the_history_has_forgotten_are_no_forks(catalog: Catalog, tmp_path: Path) -> None:
+    """Also where a file between is gone, as since a table deletes those that leave its log."""
+    commit_to(catalog, SetProperties(updates={"write.metadata.previous-versions-max": "1"}))
+    commits = [append_file(catalog, name) for name in "bcdef"]
+    Path(commits[1].removeprefix("file://")).unlink()
+    execute(catalog, delete(pointer_history).where(pointer_history.c.location.not_in(commits[-2:])))
+    let_age(catalog, 0, pointer_history)
+    for location in there(tmp_path):
+        set_time(location, 60)
+
+    assert table_health(catalog, DEPARTURES).facts.forks == ()
