@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Literal
 
 from app.catalog.context.catalog import Catalog
@@ -178,24 +177,27 @@ def _kinship(
     one, other = before.snapshot_id, after.snapshot_id
     if one == other:
         return _Kinship("same", one, ())
-    line_of_one, line_of_other = list(ancestors(of_before, one)), list(ancestors(of_after, other))
-    if _leads_to(line_of_other, one):
-        ids = list(takewhile(lambda item: item != one, (item.snapshot_id for item in line_of_other)))
-        return _Kinship("descendant", one, ids[::-1])
-    if _leads_to(line_of_one, other):
+    line_of_one, line_of_other = _line(of_before, one), _line(of_after, other)
+    if one in line_of_other:
+        return _Kinship("descendant", one, line_of_other[: line_of_other.index(one)][::-1])
+    if other in line_of_one:
         return _Kinship("ancestor", other, ())
-    known = {item.snapshot_id for item in line_of_one}
-    shared = next((item.snapshot_id for item in line_of_other if item.snapshot_id in known), None)
+    known = set(line_of_one)
+    shared = next((item for item in line_of_other if item in known), None)
     # Where ancestors have expired, they may have been shared.
-    is_cut = any(
-        line[-1].parent_snapshot_id not in (None, NO_SNAPSHOT) for line in (line_of_one, line_of_other)
+    is_cut = (
+        line_of_one[-1] not in of_before.snapshots_by_id or line_of_other[-1] not in of_after.snapshots_by_id
     )
     return _Kinship(None if shared is None and is_cut else "diverged", shared, ())
 
 
-def _leads_to(line: Sequence[Snapshot], ancestor: SnapshotId) -> bool:
-    """Return whether a line of ancestors has a snapshot, or ends where it was."""
-    return line[-1].parent_snapshot_id == ancestor or any(item.snapshot_id == ancestor for item in line)
+def _line(metadata: TableMetadata, snapshot_id: SnapshotId) -> list[SnapshotId]:
+    """Return a snapshot and its ancestors, the newest first; the last one may have expired."""
+    line = list(ancestors(metadata, snapshot_id))
+    ids = [item.snapshot_id for item in line]
+    last = line[-1].parent_snapshot_id
+    # A snapshot may descend from itself.
+    return ids if last is None or last in (NO_SNAPSHOT, *ids) else [*ids, last]
 
 
 class _Versions:

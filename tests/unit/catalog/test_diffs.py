@@ -41,7 +41,7 @@ CUT = history([*line(4)[2:], snapshot(9, 2)], {"main": branch(4)})
         (2, 4, "descendant", 2, [3, 4]),
         (3, 4, "descendant", 3, [4]),
         (4, 3, "ancestor", 3, []),
-        (9, 4, None, None, []),
+        (9, 4, "diverged", 2, []),
     ],
 )
 def test_relation_is_told_as_far_as_it_is_known_once_snapshots_have_expired(
