@@ -74,7 +74,7 @@ class RebuildItem:
     evidence: Evidence | None = None
     reason: str | None = None
     others: tuple[Location, ...] = ()
-    """Files that may be the newest instead."""
+    """Files that may be the newest instead; of what is kept, the last ones of commits that it lacks."""
     is_read_only: bool = False
     """Whether it belongs to another catalog, as far as a database or an export says."""
 
@@ -326,10 +326,13 @@ def _dropped(
     if known.export is not None and item.uuid in known.export.unregistered:
         return "it was unregistered: another catalog has it"
     if drop is not None and drop.location != newest.location:
-        marks = {mark_of(catalog.server).hex(), mark_in(drop.location or "")}
-        if mark_in(newest.location) not in marks | (
-            {known.export.mark} if known.export is not None else set()
-        ):
+        # What has no mark, no catalog of ours has written.
+        marks = {
+            mark_of(catalog.server).hex(),
+            mark_in(drop.location or ""),
+            known.export and known.export.mark,
+        }
+        if mark_in(newest.location) not in marks - {None}:
             return f"it was dropped, and {newest.location} was written by another catalog, which may have it"
     if drop is not None and (drop.location == item.location or isinstance(newest, FoundView)):
         return drop_text(drop)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,6 +118,28 @@ def test_what_another_catalog_has_gone_on_with_since_its_drop_stays_dropped(
 
     assert item.action is Action.LEAVE
     assert item.reason == f"it was dropped, and {newest} was written by another catalog, which may have it"
+
+
+def test_what_no_catalog_of_ours_has_gone_on_with_since_its_drop_stays_dropped(lost: Catalog) -> None:
+    """Other catalogs give files other names, also the one that the table was registered at."""
+    first = table_in(lost).location
+    assert first is not None
+    named.unregister(lost, TABLES, DEPARTURES)
+    content = json.loads(lost.files.read(first))
+    theirs = list[Location]()
+    for number in (1, 2):
+        log = [{"metadata-file": each, "timestamp-ms": START_MS} for each in (first, *theirs)]
+        changes = {"metadata-log": log, "last-updated-ms": START_MS + number * 3_600_000}
+        name = f"{number:05d}-11111111-1111-4111-8111-11111111111{number}.metadata.json"
+        theirs.append(Location(f"{first.rpartition('/')[0]}/{name}"))
+        lost.files.write_new(theirs[-1], json.dumps(content | changes).encode())
+    named.register(lost, TABLES, DEPARTURES, theirs[0])
+    named.drop(lost, TABLES, DEPARTURES)
+
+    item = sole(rebuild(lost))
+
+    assert item.action is Action.LEAVE
+    assert item.reason == f"it was dropped, and {theirs[1]} was written by another catalog, which may have it"
 
 
 def test_old_backup_does_not_follow_another_catalog_to_its_commits(
