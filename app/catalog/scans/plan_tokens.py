@@ -17,7 +17,6 @@ from app.catalog.context.catalog import Catalog
 from app.database.pointers.pointer import Pointer
 from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.model.ids import FieldId, SnapshotId
-from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.scan_scope import ScanScope, is_whole_range
 from app.engine.selection.files import RowFilter
@@ -60,7 +59,11 @@ class PlanTokens:
         snapshot = metadata.snapshots_by_id.get(SnapshotId(claims["snapshot"]))
         schema = next((item for item in metadata.schemas if item.schema_id == claims["schema"]), None)
         # The id of a schema that was removed is given again. Tokens of earlier versions do not say what it was.
-        if snapshot is None or schema is None or claims.get("columns", _digest(schema)) != _digest(schema):
+        if (
+            snapshot is None
+            or schema is None
+            or claims.get("columns", schema.fingerprint) != schema.fingerprint
+        ):
             raise NoSuchPlanTask
         start_id = claims["start"]
         if start_id is not None and not is_whole_range(metadata, start_id, snapshot):
@@ -90,7 +93,7 @@ class PlanTokens:
             "snapshot": scope.snapshot.snapshot_id,
             "start": scope.start_snapshot_id,
             "schema": scope.rows.schema.schema_id,
-            "columns": _digest(scope.rows.schema),
+            "columns": scope.rows.schema.fingerprint,
             "filter": to_json(scope.rows.filter),
             "case": scope.rows.case_sensitive,
             "stats": sorted(scope.stats_ids),
@@ -119,7 +122,3 @@ class PlanTokens:
 
     def _signature(self, packed: bytes) -> bytes:
         return hmac.new(self._key, packed, sha256).digest()[:_SIGNATURE_BYTES]
-
-
-def _digest(schema: Schema) -> str:
-    return sha256(repr(schema.meaning).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -327,7 +327,7 @@ class _Scan:
             self.pointer.id,
             self.pointer.registration,
             snapshot and (snapshot.manifest_list or snapshot.manifests),
-            scope.rows.schema.meaning,  # ids of removed schemas are given again
+            scope.rows.schema.fingerprint,  # ids of removed schemas are given again
             json.dumps(to_json(scope.rows.filter)),
             scope.rows.case_sensitive,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import Annotated, Literal, assert_never
 
 from app.engine.model.data_types.json_values import from_json_value, is_default_value
@@ -123,6 +124,11 @@ class Schema(Document):
         # Comparing text is fast; a thousand models with a thousand columns each would take minutes.
         identifiers = sorted(set(self.identifier_field_ids or ()))
         return self.model_dump_json(include={"fields"}, exclude_none=True), tuple(identifiers)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short text for the meaning, which may be very long."""
+        return sha256(repr(self.meaning).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def with_id(self, schema_id: int) -> Schema:
         return self.replace(schema_id=SchemaId(schema_id))

@@ -114,6 +114,7 @@ def test_schemas_are_the_same_whatever_their_ids_and_the_order_of_identifiers() 
 
     assert a.same_columns(b)
     assert schema(identifiers=[]).same_columns(schema())
+    assert a.fingerprint == b.fingerprint != schema(column(1, "b")).fingerprint
 
 
 def test_valid_nested_schema_passes() -> None:
