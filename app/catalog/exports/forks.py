@@ -100,7 +100,7 @@ def find_view_fork(catalog: Catalog, pointer: Pointer, metadata: ViewMetadata) -
     }
     here = chain_facts(pointer.metadata_location, metadata)
     began = None if history.began_at is None else _read_view(catalog, history.began_at)
-    forks, losers = list[FoundView](), list[FoundView]()
+    beside = list[tuple[FoundView, ListedFile]]()
     assert isinstance(here, FoundView)
     for file in unknown.values():
         found = _read_view(catalog, file.location)
@@ -108,11 +108,13 @@ def find_view_fork(catalog: Catalog, pointer: Pointer, metadata: ViewMetadata) -
             continue
         if file.modified_ms < history.since_ms and (began is None or not is_later(found, began)):
             continue  # as for a table
-        versions = versions_after(found, here)
-        if not versions and not is_later(found, here):
-            continue
+        if versions_after(found, here) or is_later(found, here):
+            beside.append((found, file))
+    forks, losers = list[FoundView](), list[FoundView]()
+    for found, file in beside:
         is_own = own_version(file.location, mark_of(catalog.server)) is not None
-        is_fork = not is_own or versions > 1 or _is_after_drop(history, file)
+        follows_one = any(is_later(found, other) for other, _ in beside)
+        is_fork = not is_own or follows_one or _is_after_drop(history, file)
         (forks if is_fork else losers).append(found)
     landed = set[str]() if forks else _landed(catalog, pointer.uuid, {loser.place for loser in losers})
     return _newest([*forks, *(loser for loser in losers if loser.place in landed)])

@@ -78,7 +78,8 @@ def versions_after(file: FoundView, than: FoundView) -> int:
 def versions_beside(files: Sequence[FoundView], since: Since) -> tuple[Location, ...]:
     """Return the last files of commits to a view that landed beside its pointer.
 
-    A writer that lost a race has added one version. Where a log goes on with several, all but the last were current.
+    A writer that lost a race leaves one file, with the versions of all that were to land together. Where another one
+    follows it, it was current.
     """
     base = next((file for file in files if file.place == since.place), None)
     if base is None:
@@ -86,9 +87,14 @@ def versions_beside(files: Sequence[FoundView], since: Since) -> tuple[Location,
     beside = [
         file
         for file in files
-        if versions_after(file, base) > 1 and file.place not in since.left and not is_later(file, base)
+        if versions_after(file, base) and file.place not in since.left and not is_later(file, base)
     ]
-    return tuple(file.location for file in beside if not any(is_later(other, file) for other in beside))
+    return tuple(
+        file.location
+        for file in beside
+        if any(is_later(file, other) for other in beside)
+        and not any(is_later(other, file) for other in beside)
+    )
 
 
 def _not_before(files: Sequence[FoundView], since: Since) -> list[FoundView]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,8 @@ import pytest
 from sqlalchemy import delete
 
 from app.catalog import named
+from app.catalog.commits.door import land_all
+from app.catalog.commits.wishes import Wish
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.context.places.file_names import new_file_uuid
@@ -24,16 +26,16 @@ from app.catalog.exports.writing import export_pointers
 from app.catalog.past.dropped import Wanted, purge_dropped, undrop
 from app.catalog.tables import purge_table
 from app.catalog.upkeep.table_health import table_health
-from app.catalog.views import replace_view
+from app.catalog.views import ViewCommit, replace_view
 from app.database.backups import back_up
 from app.database.schema.rows import pointer_history
-from app.engine.change.updates import AddViewVersion, SetCurrentViewVersion, SetProperties
+from app.engine.change.updates import AddViewVersion, SetCurrentViewVersion, SetProperties, Update
 from app.engine.model.ids import Location
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.errors import OrphansRefused
 from app.fileio.local import LocalFiles
 from app.recoveries import UndropRefused
-from tests.builders.catalogs import START_MS, new_warehouse, server_on
+from tests.builders.catalogs import START_MS, new_warehouse, server_on, with_server
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import (
     DEPARTURES,
@@ -309,10 +311,13 @@ def set_time(location: str, ago_s: int) -> None:
     os.utime(location.removeprefix("file://"), times=(time.time() - ago_s,) * 2)
 
 
-def change_view(catalog: Catalog, at_ms: int) -> Location:
+def new_query(at_ms: int) -> Sequence[Update]:
     version = view_version(f"SELECT {at_ms}").replace(timestamp_ms=at_ms)
-    updates = (AddViewVersion(view_version=version), SetCurrentViewVersion(view_version_id=-1))
-    location = replace_view(catalog, ARRIVALS, (), updates).location
+    return AddViewVersion(view_version=version), SetCurrentViewVersion(view_version_id=-1)
+
+
+def change_view(catalog: Catalog, at_ms: int) -> Location:
+    location = replace_view(catalog, ARRIVALS, (), new_query(at_ms)).location
     assert location is not None
     return location
 
@@ -357,6 +362,29 @@ def test_a_view_that_came_back_after_the_backup_and_went_on_does_not_come_back_a
 def test_a_view_whose_server_was_killed_at_a_commit_comes_back(catalog: Catalog) -> None:
     view_in(catalog, ARRIVALS)
     left = copy_of(catalog, change_view(catalog, START_MS + 1), str(START_MS + 1), str(START_MS + 2))
+    os.utime(left.removeprefix("file://"), times=(START_MS // 1000 + 60,) * 2)
+    named.drop(catalog, VIEWS, ARRIVALS)
+
+    undrop(catalog, Wanted(namespace=ARRIVALS.namespace, name=ARRIVALS.name))
+
+
+def test_a_view_whose_server_was_killed_at_commits_that_were_to_land_together_comes_back(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    view_in(catalog, ARRIVALS)
+    before = there(tmp_path)
+
+    class Killed(Exception):
+        pass
+
+    def die(step: str) -> None:
+        if step == "before_put":
+            raise Killed
+
+    dying = with_server(catalog, step=die)
+    with pytest.raises(Killed):
+        land_all([Wish(dying, [ViewCommit(ARRIVALS, (), new_query(START_MS + number))]) for number in (1, 2)])
+    (left,) = there(tmp_path) - before
     os.utime(left.removeprefix("file://"), times=(START_MS // 1000 + 60,) * 2)
     named.drop(catalog, VIEWS, ARRIVALS)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from app.engine.chains.tables import Since
 from app.engine.chains.verdicts import Evidence, FoundView
-from app.engine.chains.views import newest_view
+from app.engine.chains.views import newest_view, versions_beside
 from app.engine.model.ids import Location, TableUuid
 
 
@@ -53,6 +53,17 @@ def test_what_branches_off_before_an_earlier_place_of_the_pointer_does_not_count
     assert (verdict.newest, verdict.is_certain) == (base, True)
     later = view("e", (1, 1), (2, 2), (6, 3), number=2)
     assert newest_view([*files, later], since).newest is later
+
+
+def test_only_what_another_file_follows_has_landed_beside_the_pointer() -> None:
+    """A writer that lost a race may have written several versions that were to land together."""
+    first, base = view("a", (1, 1)), view("b", (1, 1), (2, 2))
+    lost = view("c", (1, 1), (3, 2), (4, 3))
+    landed = [view("d", (1, 1), (5, 2)), view("e", (1, 1), (5, 2), (6, 3))]
+    since = Since(base.place)
+
+    assert versions_beside([first, base, lost], since) == ()
+    assert versions_beside([first, base, lost, *landed], since) == (landed[-1].location,)
 
 
 def test_among_files_that_may_follow_an_earlier_place_only_higher_numbers_count() -> None:
