@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from app.engine.conflicts.concurrent import (
     ADDING_DATA,
@@ -135,7 +135,7 @@ def new_deletes_for_files(
     removed: Sequence[RemovedFile],
     scope: Scope | None = None,
     *,
-    with_equality: bool = True,
+    still_subject: Collection[Location] = (),
 ) -> Iterator[Conflict]:
     """Yield newer delete files that may apply to files that the operation removes.
 
@@ -143,16 +143,17 @@ def new_deletes_for_files(
 
     Args:
         scope: only of files in it is a second deletion vector a conflict whatever the operation removes.
-        with_equality: False for rewritten files that keep an age at which equality deletes still apply.
+        still_subject: files whose rows keep an age and a spec at which equality deletes still apply to them.
     """
     if not removed:
         return
     metadata = concurrent.metadata
     deletes = DeleteIndex(_new_deletes(concurrent, None), metadata.partition_specs, metadata.schemas)
     yield from _surplus_vectors(deletes, scope)
-    word = "delete" if with_equality else "position delete"
     files = _located(concurrent, removed) if deletes.needs_partitions else {}
     for item in removed:
+        with_equality = item.path not in still_subject
+        word = "delete" if with_equality else "position delete"
         file = item.file or files.get(item.path)
         applying = (
             deletes.deletes_of_path(item.path)

@@ -255,10 +255,12 @@ def _of_rewrite_files(concurrent: Concurrent, operation: ops.RewriteFiles) -> It
     if operation.removed_files and concurrent.metadata.format.has_delete_files:
         yield from checks.unknown_history(concurrent)
         if concurrent.is_known:
+            removed = {item.path for item in operation.removed_files}
+            still_subject = (
+                set() if operation.data_sequence_number is None else removed - operation.moved_files
+            )
             yield from checks.new_deletes_for_files(
-                concurrent,
-                operation.removed_files,
-                with_equality=operation.data_sequence_number is None,
+                concurrent, operation.removed_files, still_subject=still_subject
             )
     yield from _missing(concurrent, operation)
 

@@ -106,6 +106,8 @@ class RewriteFiles:
     removed_delete_files: tuple[RemovedFile, ...] = ()
     data_sequence_number: int | None = None
     """The age that the new files keep, so that equality deletes still apply to them; None for a new one."""
+    moved_files: frozenset[Location] = frozenset()
+    """Removed files whose rows get another spec, so that their equality deletes do not apply to them."""
 
 
 @dataclass(frozen=True, slots=True)

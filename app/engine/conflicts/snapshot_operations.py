@@ -38,8 +38,8 @@ def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snap
     if kind == "replace":
         if not files.removed and not files.removed_deletes:
             return ops.RewriteManifests(_removed_manifests(metadata, source, snapshot))
-        number = None if _changes_specs(metadata, files) else _kept_sequence_number(files, snapshot)
-        return ops.RewriteFiles(files.removed, files.removed_deletes, number)
+        number, moved = _kept_sequence_number(files, snapshot), _moved_files(metadata, files)
+        return ops.RewriteFiles(files.removed, files.removed_deletes, number, moved)
     if snapshot.replaces_partitions:
         partitions = tuple((entry.file.spec_id, entry.file.partition) for entry in files.added)
         return ops.ReplacePartitions(partitions, checks_new_data=True, checks_new_deletes=True)
@@ -103,15 +103,17 @@ def _kept_sequence_number(files: _OwnFiles, snapshot: Snapshot) -> int | None:
     return min(kept) if kept and len(kept) == len(numbers) else None
 
 
-def _changes_specs(metadata: TableMetadata, files: _OwnFiles) -> bool:
-    """Return whether files get another spec, where equality deletes of their own do not apply."""
+def _moved_files(metadata: TableMetadata, files: _OwnFiles) -> frozenset[Location]:
+    """Return removed files whose rows may get a spec where deletes of theirs do not apply."""
     now = {entry.file.spec_id for entry in files.added}
-    specs = {item.file.spec_id for item in files.removed if item.file is not None}
-    found = {spec_id: metadata.find_spec(spec_id) for spec_id in specs}
-    # Deletes of an unpartitioned spec apply everywhere.
-    return any(
-        now - {spec_id} for spec_id, spec in found.items() if spec is None or not spec.is_unpartitioned
-    )
+    moved: set[Location] = set()
+    for item in files.removed:
+        if item.file is not None and now - {item.file.spec_id}:
+            spec = metadata.find_spec(item.file.spec_id)
+            # Deletes of an unpartitioned spec apply everywhere.
+            if spec is None or not spec.is_unpartitioned:
+                moved.add(item.path)
+    return frozenset(moved)
 
 
 def _removed_manifests(

@@ -85,13 +85,18 @@ def test_rewrite_with_and_without_a_sequence_number_of_its_own() -> None:
     assert on(branch, only_removed) == RewriteFiles(gone)
 
 
+def with_another_spec() -> Branch:
+    branch = base()
+    another = branch.metadata.default_spec.replace(spec_id=SpecId(1))
+    branch.metadata = branch.metadata.replace(
+        partition_specs=(*branch.metadata.partition_specs, another), default_spec_id=another.spec_id
+    )
+    return branch
+
+
 def test_deletes_of_one_spec_do_not_reach_files_that_were_moved_to_another() -> None:
     """A compaction keeps the age of its files, but equality deletes apply in their own partitions only."""
-    branch = base()
-    by_id = branch.metadata.default_spec.replace(spec_id=SpecId(1))
-    branch.metadata = branch.metadata.replace(
-        partition_specs=(*branch.metadata.partition_specs, by_id), default_spec_id=by_id.spec_id
-    )
+    branch = with_another_spec()
     before = branch.head
     moved = branch.commit(
         "replace", [data_file("moved", "a", spec_id=1)], [OLD], sequence_number=1, is_staged=True
@@ -108,6 +113,23 @@ def test_deletes_of_one_spec_do_not_reach_files_that_were_moved_to_another() -> 
     }
 
     assert found == {moved: [ConflictKind.NEW_DELETES_FOR_FILE], stayed: []}
+
+
+def test_deletes_reach_files_that_keep_their_spec_beside_others_that_are_moved() -> None:
+    branch = with_another_spec()
+    stays = data_file("stays", "b", spec_id=1)
+    before = branch.commit("append", [stays])
+    new = [data_file("new a", "a", spec_id=1), data_file("new b", "b", spec_id=1)]
+    made = branch.commit("replace", new, [OLD, stays], sequence_number=1, is_staged=True)
+
+    def messages() -> list[str]:
+        found = detect_conflicts(branch.metadata, branch, "main", before, on(branch, made))
+        return [item.message for item in found.conflicts]
+
+    branch.commit("delete", [replace(equality_deletes("deletes of b", "b"), spec_id=SpecId(1))])
+    assert messages() == []
+    branch.commit("delete", [equality_deletes("deletes of a", "a")])
+    assert messages() == [f"Cannot commit, found new delete for replaced data file: {OLD.file_path}"]
 
 
 def test_deletes_of_an_unpartitioned_spec_reach_files_of_any_spec() -> None:
