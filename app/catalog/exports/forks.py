@@ -196,23 +196,25 @@ def _logged(metadata: TableMetadata) -> set[str]:
 
 
 def _read(catalog: Catalog, location: Location) -> tuple[FoundTable, TableMetadata] | None:
-    try:
-        metadata = catalog.server.metadata_files.read_either(catalog.files, location)
-    except (MetadataFileMissing, InvalidMetadata, InvalidLocation):
-        return None
-    facts = chain_facts(location, metadata)
+    metadata = _read_either(catalog, location)
+    facts = None if metadata is None else chain_facts(location, metadata)
     return (
         (facts, metadata) if isinstance(metadata, TableMetadata) and isinstance(facts, FoundTable) else None
     )
 
 
 def _read_view(catalog: Catalog, location: Location) -> FoundView | None:
+    metadata = _read_either(catalog, location)
+    facts = None if metadata is None else chain_facts(location, metadata)
+    return facts if isinstance(facts, FoundView) else None
+
+
+def _read_either(catalog: Catalog, location: Location) -> TableMetadata | ViewMetadata | None:
+    """Return the metadata in a file; None if it is gone, or is none."""
     try:
-        metadata = catalog.server.metadata_files.read_either(catalog.files, location)
+        return catalog.server.metadata_files.read_either(catalog.files, location)
     except (MetadataFileMissing, InvalidMetadata, InvalidLocation):
         return None
-    facts = chain_facts(location, metadata)
-    return facts if isinstance(facts, FoundView) else None
 
 
 def _exported_places(catalog: Catalog, uuid: TableUuid) -> set[str]:

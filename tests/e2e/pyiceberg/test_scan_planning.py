@@ -77,7 +77,7 @@ def test_moments_are_asked_for_without_their_zone(catalog: RestCatalog, namespac
     catalog.create_table((namespace, "moments"), moments.schema).append(moments)
     asking = RestCatalog("server", uri=catalog.uri, **{"scan-planning-mode": "server"})
 
-    later: BooleanExpression = GreaterThan("at", noon)  # type: ignore[call-arg, arg-type]
+    later: BooleanExpression = GreaterThan("at", noon)  # type: ignore[call-arg, arg-type]  # as its docs write it
 
     found = rows(asking.load_table((namespace, "moments")), later)
 
