@@ -17,10 +17,12 @@ from app.engine.model.files.manifests import (
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.snapshot import Snapshot
 from app.errors import FileMissing, FilesUnavailable, InvalidMetadata
+from tests.builders.branches import UNPARTITIONED, Branch
 
 ROOT = "memory://wh/t"
 ROWS = 10
 """In each data file."""
+TABLE = Branch(UNPARTITIONED).metadata
 
 
 def is_inside(location: str) -> bool:

@@ -90,7 +90,7 @@ class CommitGuard:
             return
         try:
             for arrival in arrivals(base, plan.updates, after):
-                look_at(arrival, self._budgeted(base or after), lambda _location: True, foreign)
+                look_at(arrival, after, self._budgeted(base or after), lambda _location: True, foreign)
         except Exception as error:  # noqa: BLE001 - an unguarded commit is not refused for what it brings
             foreign.is_known = False
             log.info("could not look at an unguarded commit to %s: %s", plan.base.identifier, error)
@@ -119,7 +119,7 @@ class CommitGuard:
         is_inside_table = places_of(self._catalog, base, after)
         try:
             for arrival in arrivals(base, updates, after):
-                report = look_at(arrival, self._budgeted(base or after), is_inside_table, foreign)
+                report = look_at(arrival, after, self._budgeted(base or after), is_inside_table, foreign)
                 kept = [item for item in report.findings if item.kind not in settings.ignored]
                 findings += kept
                 self._count(identifier, report, found=bool(kept))

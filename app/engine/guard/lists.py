@@ -38,6 +38,12 @@ class Lists:
         yield from self.new
         yield from (after for _, after in self.kept)
 
+    @property
+    def listed_before(self) -> Iterator[ManifestFile]:
+        """The parent's manifests, as far as they are known."""
+        yield from self.gone
+        yield from (before for before, _ in self.kept if before is not None)
+
 
 def compare_lists(
     snapshot_id: SnapshotId, listed: Sequence[ManifestFile], before: Sequence[ManifestFile] | None

@@ -20,10 +20,12 @@ from app.engine.guard.lists import (
     tally_of_facts,
     tally_of_lists,
 )
+from app.engine.guard.lost_deletes import Moves
 from app.engine.model.files.entry_filters import EntryFacts, entry_facts
 from app.engine.model.files.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
 from app.engine.model.settings.guard_settings import FindingKind
+from app.engine.model.table_metadata import TableMetadata
 from app.errors import BadRequest, CorruptMetadata, FileMissing
 
 IsInside = Callable[[str], bool]
@@ -34,9 +36,13 @@ _UNREADABLE = (BadRequest, CorruptMetadata)
 
 
 def look_at(
-    arrival: Arrival, source: BudgetedManifests, is_inside: IsInside, foreign: ForeignFiles | None = None
+    arrival: Arrival,
+    table: TableMetadata,
+    source: BudgetedManifests,
+    is_inside: IsInside,
+    foreign: ForeignFiles | None = None,
 ) -> Report:
-    """Return what is wrong with a new snapshot, and what could not be checked.
+    """Return what is wrong with a new snapshot of a table, and what could not be checked.
 
     In the same pass all its new files are given to `foreign`.
 
@@ -46,7 +52,7 @@ def look_at(
     Raises:
         FilesUnavailable: the store does not answer.
     """
-    look = _Look(arrival, source, is_inside, ForeignFiles(is_inside) if foreign is None else foreign)
+    look = _Look(arrival, table, source, is_inside, ForeignFiles(is_inside) if foreign is None else foreign)
     look.all()
     return Report(tuple(look.findings), tuple(look.unchecked))
 
@@ -62,12 +68,18 @@ class _Opened:
 
 class _Look:
     def __init__(
-        self, arrival: Arrival, source: BudgetedManifests, is_inside: IsInside, foreign: ForeignFiles
+        self,
+        arrival: Arrival,
+        table: TableMetadata,
+        source: BudgetedManifests,
+        is_inside: IsInside,
+        foreign: ForeignFiles,
     ) -> None:
         self.findings: list[Finding] = list(arrival.findings)
         self.unchecked: list[SkippedCheck] = []
         self._snapshot, self._parent, self._is_root = arrival.snapshot, arrival.parent, arrival.is_root
         self._begins_branch = arrival.begins_branch
+        self._table, self._moves = table, Moves(arrival.snapshot)
         self._source, self._is_inside, self._foreign = source, is_inside, foreign
 
     def all(self) -> None:
@@ -84,6 +96,7 @@ class _Look:
             # Lost files come first: a refusal names the first finding, and wrong totals mostly follow from them.
             if self._snapshot.operation == "append":
                 self._check_dropped(lists)
+            self._check_moved(lists)
             self._check_totals(lists, opened)
 
     def _listed(self) -> Sequence[ManifestFile] | None:
@@ -184,6 +197,7 @@ class _Look:
             opened.is_complete = self._foreign.is_known = False
             return
         opened.tally += tally_of_facts(kept)
+        self._moves.note(manifest, kept)
 
     def _check_totals(self, lists: Lists, opened: _Opened) -> None:
         doubtful = claims(self._snapshot, self._parent, begins_branch=self._begins_branch)
@@ -213,6 +227,38 @@ class _Look:
                 self._not_checked(str(error))
                 return None
         return whole
+
+    def _check_moved(self, lists: Lists) -> None:
+        moves = self._moves
+        suspects = moves.suspects(self._table, lists.listed_before)
+        deletes = self._all_entries(suspects) if suspects else None
+        removed = None if deletes is None else self._all_entries(moves.left)
+        if deletes is None or removed is None:
+            return
+        lost = moves.lost(removed, deletes, self._table)
+        if lost is not None:
+            file, delete = lost.file.file.file_path, lost.delete.file.file_path
+            self._found(
+                FindingKind.LOST_DELETES,
+                f"moves the rows of {file} to another partition spec with sequence number {lost.age}, where "
+                f"equality deletes of sequence number {lost.delete.data_sequence_number} do not apply to them any "
+                f"more, {delete} among them",
+                file,
+            )
+
+    def _all_entries(self, manifests: Iterable[ManifestFile]) -> list[ManifestEntry] | None:
+        """Return the entries of manifests that were opened before or are the parent's; None if one cannot be read."""
+        found: list[ManifestEntry] = []
+        for manifest in manifests:
+            entries = self._entries(manifest, is_new=False)
+            if entries is None:
+                return None
+            try:
+                found += entries
+            except _UNREADABLE as error:
+                self._not_checked(str(error))
+                return None
+        return found
 
     def _check_dropped(self, lists: Lists) -> None:
         snapshot_id = self._snapshot.snapshot_id

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from tests.builders.java_deletes import add_equality_deletes, java_table
 from tests.e2e.guarding import watched
-from tests.servers.spark import Sql
+from tests.servers.spark import Sql, path_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -109,10 +111,8 @@ def test_fast_appends_and_transactions_of_iceberg_itself_are_sound(
 ) -> None:
     create(sql, 2, MODES[0])
     sql("INSERT INTO sales VALUES (1, 'n', 1), (2, 's', 1)")
-    jvm = spark._jvm
-    assert jvm is not None
-    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable
-    table = loaded(spark._jsparkSession, f"{sql.catalog}.{sql.namespace}.sales")
+    jvm: Any = spark._jvm
+    table = java_table(sql, "sales")
     a_file = table.newScan().planFiles().iterator().next().file()
     data = f"{table.location()}/data"
 
@@ -160,3 +160,37 @@ def test_spark_is_told_once_and_nothing_is_changed(
     sql("ALTER TABLE sales SET TBLPROPERTIES ('icetower.guard.ignore'='outside-location')")
     sql(add)
     assert sorted(sql.column("SELECT id FROM sales")) == [1, 2]
+
+
+def test_a_rewrite_that_iceberg_lets_pass_and_that_brings_rows_back(
+    spark: SparkSession, sql: Sql, sqlite_server: str
+) -> None:
+    """What `rewrite_data_files` does after a streaming writer deleted by equality, and the spec had changed before."""
+    sql(
+        "CREATE TABLE moved (id int, kind string) USING iceberg PARTITIONED BY (kind)"
+        " TBLPROPERTIES ('format-version' = '2', 'icetower.guard' = 'reject')"
+    )
+    sql("INSERT INTO moved VALUES (1, 'a'), (2, 'a')")
+    sql("ALTER TABLE moved DROP PARTITION FIELD kind")
+    jvm: Any = spark._jvm
+    table = java_table(sql, "moved")
+    read, old = table.currentSnapshot(), table.newScan().planFiles().iterator().next().file()
+    path = f"{table.location()}/data/moved.parquet"
+    path_of(path).write_bytes(path_of(old.location()).read_bytes())
+    new = jvm.org.apache.iceberg.DataFiles.builder(table.spec()).copy(old).withPath(path).build()
+    add_equality_deletes(sql, "moved", [2], beside=old)
+    assert sql.column("SELECT id FROM moved") == [1]
+
+    def rewrite() -> None:
+        pending = java_table(sql, "moved").newRewrite().validateFromSnapshot(read.snapshotId())
+        pending.deleteFile(old).addFile(new).dataSequenceNumber(read.sequenceNumber()).commit()
+
+    with watched(sqlite_server) as seen, pytest.raises(Py4JJavaError, match="Guard refuses the commit"):
+        rewrite()
+    assert seen.findings == {"lost-deletes": 1}
+    assert sql.column("SELECT id FROM moved") == [1]
+
+    sql("ALTER TABLE moved SET TBLPROPERTIES ('icetower.guard' = 'warn')")
+    rewrite()
+    sql("REFRESH TABLE moved")
+    assert sorted(sql.column("SELECT id FROM moved")) == [1, 2]  # It is true.

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -19,6 +17,7 @@ from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import Maintainer
 from app.maintenance.spark_jobs import SparkJobs
 from app.maintenance.verification import Verification
+from tests.builders.java_deletes import add_equality_deletes
 from tests.servers.spark import Sql, nightly, path_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -150,33 +149,6 @@ def test_f24_table_of_any_name_is_rewritten(
 
     assert (ending.state, ending.figures["added-data-files-count"]) == (JobState.DONE, 1), ending
     assert rows == [(0,), (1,), (2,)]
-
-
-def add_equality_deletes(sql: Sql, table: str, ids: list[int]) -> None:
-    """Delete rows by their id as streaming writers do, through Iceberg's Java API."""
-    jvm: Any = sql.spark._jvm
-    assert jvm is not None
-    java = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
-        sql.spark._jsparkSession, f"{sql.catalog}.{sql.namespace}.{table}"
-    )
-    location = f"{java.location()}/data/equality-{'-'.join(map(str, ids))}.parquet"
-    path = path_of(location)
-    column = pa.field("id", pa.int32(), metadata={b"PARQUET:field_id": b"1"})
-    pq.write_table(pa.table([pa.array(ids, pa.int32())], schema=pa.schema([column])), path)
-    size = path.stat().st_size
-    builder = jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(java.spec())
-    key = sql.spark.sparkContext._gateway.new_array(jvm.int, 1)  # type: ignore[union-attr]  # a gateway is there
-    key[0] = 1
-    file = (
-        builder.ofEqualityDeletes(key)
-        .withPath(location)
-        .withFormat("parquet")
-        .withFileSizeInBytes(size)
-        .withRecordCount(len(ids))
-        .build()
-    )
-    java.newRowDelta().addDeletes(file).commit()
-    sql(f"REFRESH TABLE {table}")
 
 
 def test_f24_v2_with_position_and_equality_deletes_keeps_its_rows(

@@ -27,6 +27,8 @@ class FindingKind(StrEnum):
     """It has no parent, and a branch moves to it from a snapshot that the same commit does not remove."""
     BYPASSED_HEAD = "bypassed-head"
     """A branch moves to it from a snapshot that it does not descend from."""
+    LOST_DELETES = "lost-deletes"
+    """It says `replace`, and moves files to another partition spec, where deletes of theirs do not apply."""
     SUMMARY_TOTALS = "summary-totals"
     """Its summary's totals changed by more or less than its manifests did."""
     MISSING_FILE = "missing-file"

@@ -47,7 +47,7 @@ def looked_at(engine: WritingEngine, commit: Commit) -> list[Report]:
     """Return what the guard finds, which is the same however the entries are read."""
     of_columns, of_entries = (
         [
-            look_at(arrival, source, lambda location: location.startswith(f"{ROOT}/"))
+            look_at(arrival, commit.after, source, lambda location: location.startswith(f"{ROOT}/"))
             for arrival in arrivals(commit.base, commit.updates, commit.after)
         ]
         for source in (FreshlyRead(engine), MadeOneByOne(engine))

@@ -65,8 +65,8 @@ from app.errors import InvalidUpdate
             "icetower.guard.ignore",
             "all",
             (
-                "must be a comma-separated list of bypassed-head, dropped-files, missing-file, outside-location, "
-                "parentless-snapshot, sequence-numbers, summary-totals, found 'all'"
+                "must be a comma-separated list of bypassed-head, dropped-files, lost-deletes, missing-file, "
+                "outside-location, parentless-snapshot, sequence-numbers, summary-totals, found 'all'"
             ),
         ),
         ("icetower.rebase.exactly-once", "yes", "must be allow or refuse, found 'yes'"),

@@ -10,7 +10,7 @@ from app.engine.guard.findings import Report
 from app.engine.guard.look import look_at
 from app.engine.model.ids import SnapshotId
 from app.engine.model.settings.guard_settings import FindingKind
-from tests.builders.guarded import Manifests, arrival, is_inside, snapshot
+from tests.builders.guarded import TABLE, Manifests, arrival, is_inside, snapshot
 
 
 def looked_at(files: int, records: int | None, *, begins_branch: bool) -> Report:
@@ -23,7 +23,7 @@ def looked_at(files: int, records: int | None, *, begins_branch: bool) -> Report
     made = source.commit(
         snapshot(2, 1, **totals), source.manifest("m2", 2, ["c"]), *source.lists[SnapshotId(1)]
     )
-    return look_at(replace(arrival(made, parent), begins_branch=begins_branch), source, is_inside)
+    return look_at(replace(arrival(made, parent), begins_branch=begins_branch), TABLE, source, is_inside)
 
 
 @pytest.mark.parametrize(("files", "records"), [(3, 30), (1, 10)])

@@ -11,7 +11,7 @@ from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.settings.guard_settings import FindingKind
 from app.engine.model.snapshot import Snapshot
 from app.errors import FilesUnavailable
-from tests.builders.guarded import ROOT, Manifests, arrival, is_inside, snapshot, without_counts
+from tests.builders.guarded import ROOT, TABLE, Manifests, arrival, is_inside, snapshot, without_counts
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def source() -> Manifests:
 
 
 def looked_at(source: Manifests, made: Snapshot, parent: Snapshot | None = None) -> Report:
-    return look_at(arrival(made, parent), source, is_inside)
+    return look_at(arrival(made, parent), TABLE, source, is_inside)
 
 
 def kinds(report: Report) -> list[FindingKind]:
