@@ -318,10 +318,13 @@ def _partitions(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Health
             f"{files.partition_skew:.0f} times the median.",
         )
     if files and files.old_spec_files:
+        # Equality deletes apply in their own partition, and everywhere only if they have none.
+        are_missed = files.equality_delete_files > 0 and facts.metadata.is_partitioned
+        why = " Equality deletes of the present one do not apply to their rows." if are_missed else ""
         yield HealthFinding(
             "old-spec-files",
-            Severity.INFO,
-            f"{files.old_spec_files} of {files.data_files} data files have an old partition spec.",
+            Severity.WARNING if are_missed else Severity.INFO,
+            f"{files.old_spec_files} of {files.data_files} data files have an old partition spec.{why}",
             # With the age of the old files, they would escape deletes of the old spec that come meanwhile.
             _REWRITE_ALL.replace("'true'", "'true', 'use-starting-sequence-number', 'false'"),
         )

@@ -94,6 +94,7 @@ def test_a_healthy_table_has_no_finding() -> None:
         (with_files(dangling_deletes=1, position_delete_files=1), ("dangling-deletes", "info")),
         (with_files(partition_skew=10.1), ("partition-skew", "info")),
         (with_files(old_spec_files=1), ("old-spec-files", "info")),
+        (with_files(old_spec_files=1, equality_delete_files=1), ("old-spec-files", "warning")),
         (with_files(old_order_files=1), ("old-order-files", "info")),
         (with_metadata(snapshots=101), ("snapshots", "warning")),
         (with_metadata(snapshots=501), ("snapshots", "critical")),
@@ -151,6 +152,14 @@ def test_files_of_the_size_that_writers_aim_at_are_not_small() -> None:
     facts = with_files(average_bytes=7.0 * MEBIBYTE)
 
     assert codes(replace(facts, metadata=replace(METADATA, target_file_bytes=9 * MEBIBYTE))) == []
+
+
+def test_equality_deletes_without_a_partition_apply_to_files_of_old_specs() -> None:
+    facts = with_files(old_spec_files=1, equality_delete_files=1)
+
+    assert ("old-spec-files", "info") in codes(
+        replace(facts, metadata=replace(METADATA, is_partitioned=False))
+    )
 
 
 def test_without_manifests_the_totals_of_the_summary_are_asked() -> None:
