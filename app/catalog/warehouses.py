@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.places.locations import flaw_of_table_locations
 from app.catalog.context.protection import check_warehouse_unprotected, recovery_of
 from app.catalog.context.server import Server
 from app.catalog.warehouse_changes import WarehouseChange, masked_settings
@@ -189,7 +188,7 @@ def _check_store(server: Server, warehouse: Warehouse) -> None:
 
 def _check_properties(*properties: Mapping[str, str]) -> None:
     for given in properties:
-        flaw = flaw_of_table_locations(given) or flaw_of_inherited(given, Origin.WAREHOUSE)
+        flaw = flaw_of_inherited(given, Origin.WAREHOUSE)
         if flaw is not None:
             raise InvalidSetting(f"Warehouse property {flaw}")
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.places.locations import flaw_of_table_locations
 from app.catalog.exports.export_files import ExportedSettings
 from app.database.warehouses import Warehouse
 from app.engine.properties.known import Origin
@@ -89,8 +88,7 @@ def _sensible(properties: Mapping[str, str]) -> dict[str, str]:
     for name, value in properties.items():
         if not name.startswith(_OURS):
             continue
-        given = {name: value}
-        flaw = flaw_of_table_locations(given) or flaw_of_inherited(given, Origin.WAREHOUSE)
+        flaw = flaw_of_inherited({name: value}, Origin.WAREHOUSE)
         if flaw is None:
             found[name] = value
         else:

@@ -30,8 +30,8 @@ UNDROP_KEEP: Final = "icetower.undrop.keep-ms"
 UNDROP_PURGE_WAITS: Final = "icetower.undrop.purge-waits"
 AS_OF_METADATA_KEEP: Final = "icetower.as-of.metadata-keep-ms"
 TABLE_LOCATIONS: Final = "icetower.table-locations"
-"""Of a warehouse: whether new tables lie at `<name>` where that is free (the default), or all at
-`<name>-<piece of the uuid>`."""
+UNIQUE, PLAIN = "unique", "plain"
+"""Values of `TABLE_LOCATIONS`."""
 MOVED_TO: Final = "icetower.moved-to"
 """Set by an import at the source, to say where a table went; it has no meaning to the server itself."""
 UPKEEP: Final = "icetower.maintenance"
@@ -99,6 +99,14 @@ _OWN = (
         _TRUE_FALSE,
         "false",
         "Whether a table that is dropped with purge can come back, too: its files are deleted later.",
+        Group.ICETOWER,
+        _OF_WAREHOUSE,
+    ),
+    KnownProperty(
+        TABLE_LOCATIONS,
+        OneOf((UNIQUE, PLAIN), exactly=True),
+        PLAIN,
+        "Whether new tables lie at `<name>` where that is free, or all at `<name>-<piece of the uuid>`.",
         Group.ICETOWER,
         _OF_WAREHOUSE,
     ),
@@ -242,4 +250,4 @@ _UPKEEP = (
 OWN_PROPERTIES = (*_OWN, *_UPKEEP)
 OWN_PREFIX: Final = "icetower."
 """No one else's property begins so: what is not one of these names is a mistake."""
-OWN_NAMES = (*(known.name for known in OWN_PROPERTIES), TABLE_LOCATIONS, MOVED_TO)
+OWN_NAMES = (*(known.name for known in OWN_PROPERTIES), MOVED_TO)

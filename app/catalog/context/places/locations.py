@@ -16,7 +16,7 @@ from app.engine.model.ids import Location, TableUuid
 from app.engine.model.settings.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
-from app.engine.properties.own_properties import TABLE_LOCATIONS
+from app.engine.properties.own_properties import PLAIN, TABLE_LOCATIONS
 from app.errors import CommitFailed, InvalidLocation
 from app.fileio.locations import (
     flaw_of,
@@ -32,8 +32,6 @@ from app.fileio.storage_settings import further_roots
 
 LOCATION = "location"
 """Property of a namespace: where its new tables go."""
-UNIQUE, PLAIN = "unique", "plain"
-"""Values of `TABLE_LOCATIONS`."""
 _NO_SCHEME = (
     "; without a scheme it means a path in the warehouse's bucket, or a local file: write it as these, or leave it "
     "out, and the catalog chooses one"
@@ -236,16 +234,6 @@ def check_place_is_free(
             f"Cannot create {identifier}: its location {metadata.location} was free when it was staged and belongs to "
             "another table by now; create it anew, and it gets another location"
         )
-
-
-def flaw_of_table_locations(properties: Mapping[str, str]) -> str | None:
-    """Return what is wrong with the property that chooses where new tables go, or None."""
-    value = properties.get(TABLE_LOCATIONS, PLAIN)
-    return (
-        None
-        if value in {UNIQUE, PLAIN}
-        else f"{TABLE_LOCATIONS} must be unique or plain, found {value[:100]!r}"
-    )
 
 
 def _prefers_plain(warehouse: Warehouse) -> bool:

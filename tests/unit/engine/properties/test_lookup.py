@@ -206,10 +206,13 @@ def test_a_misspelled_name_of_our_own_is_refused_with_the_one_that_was_meant() -
 
 def test_every_name_of_our_own_and_any_of_others_is_known() -> None:
     check_properties({"icetower": "1", "icetowers.x": "1", "owner": "me"})
-    check_properties({"icetower.moved-to": "x", "icetower.table-locations": "unique"})
+    check_properties({"icetower.moved-to": "x"})
 
 
-@pytest.mark.parametrize("name", ["icetower.undrop.keep-ms", "icetower.undrop.purge-waits", "icetower.guard"])
+@pytest.mark.parametrize(
+    "name",
+    ["icetower.undrop.keep-ms", "icetower.undrop.purge-waits", "icetower.guard", "icetower.table-locations"],
+)
 @pytest.mark.parametrize("place", [Origin.TABLE, Origin.NAMESPACE, Origin.WAREHOUSE])
 def test_what_would_do_nothing_where_it_is_set_is_refused(name: str, place: Origin) -> None:
     known = find_property(name)
