@@ -247,7 +247,7 @@ class _Look:
             )
 
     def _all_entries(self, manifests: Iterable[ManifestFile]) -> list[ManifestEntry] | None:
-        """Return the entries of manifests that were opened before or are the parent's; None if one cannot be read."""
+        """Return the entries of new manifests, or the parent's; None if one cannot be read."""
         found: list[ManifestEntry] = []
         for manifest in manifests:
             entries = self._entries(manifest, is_new=False)

@@ -1,4 +1,4 @@
-"""Deletes that a rewrite loses: it moves files to another partition spec, where they do not apply."""
+"""Deletes that a rewrite loses: in another partition spec they do not apply."""
 
 from __future__ import annotations
 
