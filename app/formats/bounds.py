@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from typing import Final
 
@@ -51,13 +52,27 @@ def check_json(content: bytes, max_bytes: int) -> None:
         raise too_large(f"The metadata has more than {most} values")
 
 
+def pack(content: bytes, max_bytes: int) -> bytes:
+    """Pack with gzip, so that `unpack` takes it whatever it is."""
+    packed = gzip.compress(content, compresslevel=6, mtime=0)
+    if len(content) <= _unpacked_limit(packed, max_bytes):
+        return packed
+    # Where repetitions are not used, each byte takes a bit at least.
+    packer = zlib.compressobj(wbits=31, strategy=zlib.Z_HUFFMAN_ONLY)
+    return packer.compress(content) + packer.flush()
+
+
+def _unpacked_limit(packed: bytes, max_bytes: int) -> int:
+    return min(max_bytes, max(_UNSUSPICIOUS_BYTES, _MAX_GZIP_RATIO * len(packed)))
+
+
 def unpack(content: bytes, max_bytes: int) -> bytes:
     """Unpack gzip within a limit: a small file can unpack to any size.
 
     Raises:
         InvalidMetadata: it is not gzip, or unpacks to too much.
     """
-    limit = min(max_bytes, max(_UNSUSPICIOUS_BYTES, _MAX_GZIP_RATIO * len(content)))
+    limit = _unpacked_limit(content, max_bytes)
     unpacker = zlib.decompressobj(wbits=31)
     try:
         unpacked = unpacker.decompress(content, limit + 1)

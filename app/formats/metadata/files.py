@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
 from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
 from app.fileio.files import FileIO
 from app.fileio.locations import is_instant
-from app.formats.bounds import MAX_FILE_BYTES, check_json, read_bounded, unpack
+from app.formats.bounds import MAX_FILE_BYTES, check_json, pack, read_bounded, unpack
 from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.metadata.names import is_gzipped
 
@@ -191,7 +190,7 @@ class MetadataFiles:
             InvalidMetadata: it is too large to be read again.
         """
         check_json(content, self._max_file_bytes)
-        return gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
+        return pack(content, self._max_file_bytes) if is_gzipped(location) else content
 
     def identify(self, files: FileIO, location: Location) -> tuple[TableUuid, int]:
         """Return the uuid in a file that other writers own, and a number of its content.

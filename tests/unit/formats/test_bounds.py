@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from app.errors import InvalidMetadata
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from app.formats.avro import cost_within
-from app.formats.bounds import MAX_FILE_BYTES, check_json, read_bounded, unpack
+from app.formats.bounds import MAX_FILE_BYTES, check_json, pack, read_bounded, unpack
 from app.formats.manifests.lists import read_manifest_list
 from app.formats.metadata.files import MetadataFiles
 from tests.builders.manifest_records import manifest_list_of
@@ -54,6 +55,20 @@ def test_what_packs_as_well_as_metadata_does_is_unpacked() -> None:
     unpacked = os.urandom(1 << 20) * 40
 
     assert unpack(gzip.compress(unpacked), MAX_FILE_BYTES) == unpacked
+
+
+def test_what_is_packed_here_is_unpacked_however_well_it_shrinks() -> None:
+    """Packed as others do it, a view with a long generated query could not be read again."""
+    files, metadata = MemoryFiles(), MetadataFiles(0, 0)
+    query = "SELECT a FROM somewhere UNION ALL " * 600_000
+    content = json.dumps({"view-uuid": "7", "sql": query}).encode()
+    packed = Location(METADATA.replace("v1", "v1.gz"))
+
+    metadata.write(files, packed, content)
+
+    assert metadata.identify(files, packed)[1] > 1, "it cannot be read"
+    assert unpack(pack(content, len(content)), len(content)) == content
+    assert len(files.read(packed)) < len(content)
 
 
 @pytest.mark.parametrize("values", [b"[],", b"{},", b'"",', b"1,", b'"k":1,'])
