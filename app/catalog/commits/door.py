@@ -19,7 +19,7 @@ from app.catalog.context.kinds import M
 from app.database.outcomes.receipts import GivenUpMeanwhile
 from app.database.pointers.moves import Advance, NameTaken, Unmoved
 from app.database.pointers.pointers import PutOutcome
-from app.errors import IcetowerError, IdempotencyKeyTaken
+from app.errors import BadRequest, IcetowerError, IdempotencyKeyTaken
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,8 @@ def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M,
         discard(files, standing)  # Raised only when the transaction certainly did not happen.
         for wish in standing:
             wish.fail(error)
-        if isinstance(error, IdempotencyKeyTaken | GivenUpMeanwhile) and len(wishes) > 1:
+        # Of several, one may be to blame, as for metadata that is too large to be stored.
+        if isinstance(error, BadRequest | IdempotencyKeyTaken | GivenUpMeanwhile) and len(wishes) > 1:
             for wish in wishes:
                 land_all([wish])
         return ()

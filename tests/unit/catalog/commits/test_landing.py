@@ -28,6 +28,7 @@ from app.errors import (
     CommitStateUnknown,
     GivenUp,
     IdempotencyKeyTaken,
+    InvalidMetadata,
     NoSuchTable,
     PointerMoved,
     RequirementFailed,
@@ -89,6 +90,22 @@ def test_one_that_is_refused_fails_alone(catalog: Catalog) -> None:
         wishes[1].results()
     assert {"one", "three"} <= set_by(wishes[0])
     assert "two" not in set_by(wishes[2])
+
+
+def test_one_that_makes_the_metadata_too_large_fails_alone(catalog: Catalog) -> None:
+    append_to(catalog, table_in(catalog))
+    files = files_in(catalog)
+    bounded = with_server(catalog, metadata_files=MetadataFiles(64 << 20, 0, 100_000))
+    large = TableCommit(DEPARTURES, [], [SetProperties(updates={"large": "x" * 100_000})])
+    wishes = [wish(bounded, "one"), Wish(bounded, [large]), wish(bounded, "three")]
+
+    land_all(wishes)
+
+    with pytest.raises(InvalidMetadata, match="more than 100000 bytes"):
+        wishes[1].results()
+    assert "one" in set_by(wishes[0])
+    assert {"one", "three"} <= set_by(wishes[2])
+    assert len(files_in(catalog) - files) == 2
 
 
 def test_when_all_are_refused_nothing_is_written(catalog: Catalog) -> None:
