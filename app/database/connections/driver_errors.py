@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _DEADLOCK, _SERIALIZATION_FAILURE = "40P01", "40001"
 _READ_ONLY, _LOCK_NOT_FREE, _STOOD_STILL = "25006", "55P03", "25P03"
 _BROKEN_CONSTRAINT = "23"
+_TOO_LONG = "54000"
+"""Of Postgres: an index takes no text of more than 2,704 bytes, unless it can be compressed."""
 _CONNECTION_ERRORS = ("08", "57P")
 _MISSING_SCHEMA_OBJECT = {"42P01", "42703"}
 _NO_SCHEMA = "3F000"
@@ -93,6 +95,11 @@ def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind | Invali
     """Return the error to raise for a failure that certainly changed nothing."""
     if _holds_nul(error):
         return InvalidRequest("The request holds the character NUL where no text of the database can")
+    if error_code(error) == _TOO_LONG:
+        return InvalidRequest(
+            "A location in the request is too long for the database: Postgres takes 2,704 bytes, unless they repeat "
+            "themselves. Nothing was changed; choose a shorter one"
+        )
     if isinstance(error, PoolTimeout):
         return DatabaseUnavailable("The database does not keep up: no connection became free in time")
     if _is_broken_constraint(error):

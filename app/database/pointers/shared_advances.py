@@ -34,7 +34,7 @@ from app.database.pointers.shared_changes import (
     table_of,
     values_in,
 )
-from app.errors import IdempotencyKeyTaken
+from app.errors import IdempotencyKeyTaken, InvalidRequest
 from app.lines import Lines
 
 _ADVANCED = {
@@ -124,7 +124,7 @@ class SharedAdvances:
             moved = self._database.write_without_waiting(
                 lambda connection: _advance_all(connection, ordered, claims)
             )
-        except (GivenUpMeanwhile, IdempotencyKeyTaken):
+        except (GivenUpMeanwhile, IdempotencyKeyTaken, InvalidRequest):
             return  # Nothing was changed: by itself each learns whether it is the one.
         except LockNotFree:
             if not claims:

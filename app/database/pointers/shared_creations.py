@@ -38,7 +38,7 @@ from app.database.pointers.shared_changes import (
     values_in,
 )
 from app.engine.model.identifiers import TableIdentifier
-from app.errors import CommitStateUnknown, IdempotencyKeyTaken
+from app.errors import CommitStateUnknown, IdempotencyKeyTaken, InvalidRequest
 from app.lines import Lines
 
 _CREATED = {
@@ -156,7 +156,7 @@ class SharedCreations:
             return  # Of two equal requests the second one has to see what the first one did.
         try:
             made = self._database.write_without_waiting(lambda connection: _create_all(connection, ordered))
-        except (PlaceTaken, GivenUpMeanwhile, IdempotencyKeyTaken):
+        except (PlaceTaken, GivenUpMeanwhile, IdempotencyKeyTaken, InvalidRequest):
             return  # Nothing was changed: by itself each learns whether it is the one.
         except LockNotFree:
             self._held_up.note(plain.name for plain in ordered)

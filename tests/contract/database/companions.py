@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from random import Random
+from string import ascii_letters, digits
 
 import pytest
 
@@ -28,6 +30,11 @@ def head(key: str | None = None) -> ReceiptHead:
     """Return what the receipt of another request begins with."""
     commit_id = id_of_time(NOW_MS + next(_numbers)).ljust(ID_LENGTH, "0")
     return ReceiptHead(commit_id, "commit_table", "main", "alice", "request-1", key, NOW_MS, "job-1")
+
+
+def longer_than_an_index_takes() -> str:
+    """Return a text that Postgres puts into no index: it repeats nothing, and so is not compressed."""
+    return "".join(Random(7).choices(ascii_letters + digits, k=3_000))
 
 
 def side_by_side(*works: Callable[[], PutOutcome]) -> list[Found]:

@@ -22,8 +22,16 @@ from app.database.pointers.places import check_alone
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
 from app.database.pointers.shared_creations import PlainCreation, SharedCreations
-from app.errors import NoSuchNamespace
-from tests.contract.database.companions import Found, StoresOnPostgres, head, last_event, side_by_side
+from app.engine.model.ids import Location
+from app.errors import InvalidRequest, NoSuchNamespace
+from tests.contract.database.companions import (
+    Found,
+    StoresOnPostgres,
+    head,
+    last_event,
+    longer_than_an_index_takes,
+    side_by_side,
+)
 from tests.contract.database.stores import NOW_MS, Stores, levels, name
 from tests.contract.database.test_lost_connections import wait_until_somebody_waits_for_a_lock
 from tests.servers.postgres import PostgresServer
@@ -211,6 +219,24 @@ def test_what_is_looked_up_side_by_side_is_what_is_found_alone(filled: Stores) -
 
 @pytest.mark.postgres
 class TestOnPostgres(StoresOnPostgres):
+    @pytest.mark.parametrize("part", ["location", "places"])
+    def test_one_with_a_location_that_no_index_takes_is_refused_alone(
+        self, filled: Stores, part: str
+    ) -> None:
+        wanted = of_all(filled)
+        place = f"file:///lake/{longer_than_an_index_takes()}/"
+        if part == "location":
+            wanted[1] = replace(wanted[1], location=Location(f"{place}0.json"))
+        else:
+            wanted[1] = replace(wanted[1], places=frozenset({place}))
+
+        found = side_by_side(*creations(filled, *wanted))
+
+        refused = found.pop(1)
+        assert isinstance(refused, InvalidRequest)
+        assert "too long for the database" in str(refused)
+        assert found == [PutOutcome.ADVANCED] * 4
+
     @pytest.mark.parametrize(
         "held",
         [

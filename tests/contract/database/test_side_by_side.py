@@ -21,7 +21,14 @@ from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location
-from tests.contract.database.companions import StoresOnPostgres, head, last_event, side_by_side
+from app.errors import InvalidRequest
+from tests.contract.database.companions import (
+    StoresOnPostgres,
+    head,
+    last_event,
+    longer_than_an_index_takes,
+    side_by_side,
+)
 from tests.contract.database.stores import NOW_MS, Stores, name
 from tests.contract.database.test_lost_connections import wait_until_somebody_waits_for_a_lock
 from tests.servers.postgres import PostgresServer
@@ -181,6 +188,18 @@ def test_commits_of_other_threads_do_not_wait_for_those_whose_companion_hangs(st
 
 @pytest.mark.postgres
 class TestOnPostgres(StoresOnPostgres):
+    def test_one_with_a_location_that_no_index_takes_is_refused_alone(self, stores: Stores) -> None:
+        *others, last = tables_in(stores)
+        works = commits(stores, others, [head() for _ in others])
+
+        *found, refused = side_by_side(
+            *works, lambda: commit(stores, last, head(), f"{longer_than_an_index_takes()}/1.json")
+        )
+
+        assert isinstance(refused, InvalidRequest)
+        assert "too long for the database" in str(refused)
+        assert found == [PutOutcome.ADVANCED] * len(others)
+
     def test_a_locked_row_holds_up_its_own_commit_only(
         self, stores: Stores, postgres_server: PostgresServer
     ) -> None:
