@@ -6,6 +6,8 @@ import logging
 from abc import abstractmethod
 from dataclasses import dataclass
 
+import orjson
+
 from app.catalog.commits.cherry_picks import CherryPicks
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
@@ -15,6 +17,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.named import event_at
 from app.database.pointers.history import PointerEvent
+from app.database.pointers.pointer import Pointer
 from app.engine.branches.ref_changes import (
     CherryPick,
     PickKind,
@@ -39,9 +42,6 @@ from app.engine.model.table_metadata import TableMetadata
 from app.errors import IcetowerError, InvalidRefMove
 
 log = logging.getLogger(__name__)
-
-_UNCHANGED = "unchanged "
-"""Prefix of the recorded location if a request had nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,17 @@ class Receipt:
     request_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a change has done to its ref; None where the ref did not exist."""
+
+    before: SnapshotRef | None
+    after: SnapshotRef | None
+    location_before: Location | None
+
+
 @dataclass(frozen=True)
-class _RefIntention(Intention[TableMetadata, None]):
+class _RefIntention(Intention[TableMetadata, _Change]):
     """A change of one branch or tag."""
 
     identifier: TableIdentifier
@@ -89,15 +98,19 @@ class _RefIntention(Intention[TableMetadata, None]):
 
     def apply(
         self, catalog: Catalog, base: Base[TableMetadata], files: StagedFiles
-    ) -> Planned[TableMetadata, None]:
+    ) -> Planned[TableMetadata, _Change]:
         """Apply the change."""
         before = base.present()
         draft = apply_updates(before, self.changes(catalog, before, files), catalog.now_ms())
-        return Planned(draft.finish(base.stored_at) if draft.has_changes else None, None)
+        after = draft.finish(base.stored_at) if draft.has_changes else None
+        was, now = (metadata.snapshot_refs.get(self.name) for metadata in (before, after or before))
+        return Planned(after, _Change(was, now, base.stored_at))
 
-    def remembered_as(self, at: RecordedPlace, *, changed: bool, detail: None) -> str:  # noqa: ARG002 - there is none
-        """Return the place, marked if the request had nothing to do."""
-        return at.to_text() if changed else _UNCHANGED + at.to_text()
+    def remembered_as(self, at: RecordedPlace, *, changed: bool, detail: _Change | None) -> str:
+        """Return what the receipt says: the metadata files may be gone when it is asked for again."""
+        assert detail is not None
+        refs = [None if ref is None else ref.to_object() for ref in (detail.before, detail.after)]
+        return orjson.dumps([changed, *refs, detail.location_before, at.location]).decode()
 
 
 @dataclass(frozen=True)
@@ -210,20 +223,12 @@ def remove_ref(
 def _commit(catalog: Catalog, intention: _RefIntention) -> Receipt:
     """Commit a change, and return its receipt."""
     landed = land_one(catalog, intention)
-    identifier, name = intention.identifier, intention.name
-    before, after = landed.base, landed.loaded
-    assert before.seen is not None
-    assert after.location is not None
-    if not landed.changed:
-        return _unchanged(identifier, name, after.location, after.metadata)
-    try:
-        event = event_at(catalog, before.seen.id, after.location)
-    except IcetowerError as error:
-        # The commit has landed: an unreadable history must not make it a failure.
-        log.warning("could not read the history of %s: %s", identifier, error)
-        event = None
-    previous = before.seen.metadata_location
-    return _receipt(identifier, name, before.metadata, after.metadata, previous, after.location, event)
+    pointer, change, location = landed.base.seen, landed.detail, landed.loaded.location
+    assert pointer is not None
+    assert change is not None
+    assert location is not None
+    event = _event_at(catalog, pointer, location) if landed.changed else None
+    return _receipt(intention.identifier, intention.name, change, location, event, changed=landed.changed)
 
 
 def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recorded: str) -> Receipt:
@@ -233,53 +238,45 @@ def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recor
         recorded: what was recorded with the Idempotency-Key.
 
     Raises:
-        MetadataFileMissing: the metadata that the change made is gone, or another table's is in its place.
+        DatabaseUnavailable: it cannot be seen which table has the name.
     """
     catalog.permit("load_ref", identifier)
-    pointer = catalog.find(identifier)
-    at = RecordedPlace.of_text(recorded.removeprefix(_UNCHANGED))
-    location, after = at.location, catalog.read_file(TABLES, at.location, at.uuid)
-    if recorded.startswith(_UNCHANGED):
-        return _unchanged(identifier, name, location, after)
-    event = None if pointer is None else event_at(catalog, pointer.id, location)
-    before: TableMetadata | None = None
-    previous = event.previous_location if event else None
-    if previous is not None:
-        try:
-            before = catalog.read_file(TABLES, previous)
-        except IcetowerError as error:
-            log.info("the metadata before %s cannot be read any more: %s", location, error)
-    return _receipt(identifier, name, before, after, previous, location, event)
+    changed, *refs, location_before, location = orjson.loads(recorded)
+    before, after = (None if ref is None else SnapshotRef.from_object(ref) for ref in refs)
+    pointer = catalog.find(identifier) if changed else None
+    event = None if pointer is None else _event_at(catalog, pointer, location)
+    return _receipt(
+        identifier, name, _Change(before, after, location_before), location, event, changed=changed
+    )
 
 
-def _unchanged(
-    identifier: TableIdentifier, name: str, location: Location, metadata: TableMetadata
-) -> Receipt:
-    ref = metadata.snapshot_refs.get(name)
-    snapshot_id = ref.snapshot_id if ref else None
-    return Receipt(identifier, name, False, ref, snapshot_id, snapshot_id, location, location)
+def _event_at(catalog: Catalog, pointer: Pointer, location: Location) -> PointerEvent | None:
+    try:
+        return event_at(catalog, pointer.id, location)
+    except IcetowerError as error:
+        # The commit has landed: an unreadable history must not make it a failure.
+        log.warning("could not read the history of %s: %s", pointer.identifier, error)
+        return None
 
 
 def _receipt(
     identifier: TableIdentifier,
     name: str,
-    before: TableMetadata | None,
-    after: TableMetadata,
-    location_before: Location | None,
-    location_after: Location,
+    change: _Change,
+    location: Location,
     event: PointerEvent | None,
+    *,
+    changed: bool,
 ) -> Receipt:
-    old = before.snapshot_refs.get(name) if before is not None else None
-    new = after.snapshot_refs.get(name)
     return Receipt(
         identifier=identifier,
         name=name,
-        changed=True,
-        ref=new,
-        snapshot_before=old.snapshot_id if old else None,
-        snapshot_after=new.snapshot_id if new else None,
-        location_before=location_before,
-        location_after=location_after,
+        changed=changed,
+        ref=change.after,
+        snapshot_before=change.before.snapshot_id if change.before else None,
+        snapshot_after=change.after.snapshot_id if change.after else None,
+        location_before=change.location_before,
+        location_after=location,
         sequence=event.sequence if event else None,
         at_ms=event.at_ms if event else None,
         author=event.author if event else None,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from tests.builders.http_catalog import error_of, make_table
+from tests.builders.http_catalog import error_of, make_table, set_properties
 
 _IDS = itertools.count(7_000)
 
@@ -108,6 +110,25 @@ def test_key_that_is_sent_again_answers_the_first_receipt(api: httpx.Client, ref
     assert again.json() == first.json()
     assert again.headers["idempotent-replayed"] == "true"
     assert head(api, refs) == now
+
+
+def test_key_that_is_sent_again_answers_although_the_metadata_of_then_is_gone(
+    api: httpx.Client, ns: str, refs: str
+) -> None:
+    forgetting = {
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "1",
+    }
+    api.post(f"/v1/namespaces/{ns}/tables/t", json=set_properties(**forgetting)).raise_for_status()
+    headers = {"idempotency-key": f"made {refs}"}
+    first = api.put(f"{refs}/audit", json={}, headers=headers)
+    for number in range(3):
+        api.post(f"/v1/namespaces/{ns}/tables/t", json=set_properties(a=str(number))).raise_for_status()
+    assert not Path(urlsplit(first.json()["metadata-location-after"]).path).exists()
+
+    again = api.put(f"{refs}/audit", json={}, headers=headers)
+
+    assert (again.status_code, again.json()) == (200, first.json())
 
 
 def test_removal_that_is_sent_again_answers_the_first_receipt(api: httpx.Client, refs: str) -> None:
