@@ -14,7 +14,7 @@ from app.catalog.filesystem_tables.versions import TableFolder
 from app.catalog.named import register
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.errors import InvalidMetadata, InvalidRequest
+from app.errors import CommitStateUnknown, InvalidMetadata, InvalidRequest, Unavailable
 from app.formats.metadata.version_names import version_in
 
 
@@ -40,7 +40,8 @@ def adopt_table(catalog: Catalog, identifier: TableIdentifier, location: str) ->
         NoSuchNamespace: the namespace is not there.
         TableExists, ViewExists: the name is taken.
         FilesUnavailable: the store does not answer.
-        CommitStateUnknown: the database did not answer.
+        CommitStateUnknown: the database did not answer; or the table is adopted, and the store does not say what came
+            since.
     """
     catalog.permit("adopt_table", identifier)
     if not catalog.has_rows:
@@ -60,7 +61,14 @@ def adopt_table(catalog: Catalog, identifier: TableIdentifier, location: str) ->
     except InvalidMetadata as error:
         # The caller has named a folder, and no file.
         raise InvalidMetadata(f"{version.location}: {error}") from error
-    return adopted_from(catalog, version.location)
+    try:
+        return adopted_from(catalog, version.location)
+    except Unavailable as error:
+        # It would say that nothing was changed.
+        raise CommitStateUnknown(
+            f"{identifier} is adopted with {version.location}, but it is not known whether writers have added versions "
+            f"since, of which the catalog would know nothing: {error}. `icetower table health {identifier}` shows them"
+        ) from error
 
 
 def adopted_from(catalog: Catalog, recorded: str) -> Adopted:
