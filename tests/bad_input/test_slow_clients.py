@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import select
 import socket
@@ -9,12 +10,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from http.client import HTTPResponse
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 
 from app.cli.server import lingering, unread
 from tests.bad_input.wire import chunked
@@ -462,3 +464,28 @@ def test_unread_answers_that_take_too_much_memory_are_given_up(
             pass
         assert any(is_reset(each, 0) for each in everyone)
         assert not all(is_reset(each, 0.2) for each in everyone)
+
+
+class TakesOver(asyncio.Protocol):
+    """What a library for WebSockets does with a connection."""
+
+    def __init__(self, **_parts: object) -> None:
+        """Take whatever uvicorn gives."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+def test_connections_that_wish_for_websockets_do_not_count_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a library for them is installed or not."""
+    monkeypatch.setitem(uvicorn.config.WS_PROTOCOLS, "auto", f"{__name__}:TakesOver")
+    wish = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    with http_catalog(tmp_path, max_connections=4) as api:
+        for _ in range(8):
+            with closing(HTTPConnection("127.0.0.1", api.base_url.port, timeout=PATIENCE_SECONDS)) as own:
+                own.request("GET", "/v1/config", headers=wish)
+                assert own.getresponse().status == 200
+
+        assert api.get("/v1/config").status_code == 200

@@ -38,6 +38,8 @@ class CatalogProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, connections: Connections, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # A library for WebSockets, if there is one, would take connections over for ever, past all limits.
+        self.ws_protocol_class = None
         self._connections = connections
         self._awaited = Awaited.REQUEST
         self._watched: Awaited | None = None
