@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import closing
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from tests.bad_input.victim import MAX_BODY_BYTES, Victim
 from tests.bad_input.wire import chunked, request, send
 
 NS = "/v1/namespaces"
+PATIENCE_SECONDS = 30
 NOT_HTTP = "Invalid HTTP request received."
 HEAD_TOO_LONG = "Request line and headers are longer than the limit of 65536 bytes"
 BODY_TOO_LARGE = f"Request body is larger than the limit of {MAX_BODY_BYTES} bytes"
@@ -295,6 +298,24 @@ def test_wish_for_another_protocol_is_passed_over(victim: Victim, upgrade: str) 
     answer = send(victim.port, request(GET, f"{NS}/a/tables/t", headers, None))
 
     assert answer.status == 200
+
+
+@pytest.mark.parametrize("body", [None, b'{"removals": ["never-there"]}'], ids=["GET", "POST"])
+@pytest.mark.parametrize("upgrade", ["TLS/1.2", "h2c", "websocket"])
+def test_client_that_wishes_for_another_protocol_gets_its_next_answer_too(
+    victim: Victim, upgrade: str, body: bytes | None
+) -> None:
+    """As Java's own HTTP client does, which then goes on with HTTP/1.1 on the same connection."""
+    wish = {"Upgrade": upgrade, "Connection": "Upgrade, HTTP2-Settings", "HTTP2-Settings": "AAMAAABkAAQ"}
+    headers = {"Content-Type": "application/json"}
+    method, path = (GET, f"{NS}/a/tables/t") if body is None else (POST, f"{NS}/a/properties")
+
+    with closing(HTTPConnection("127.0.0.1", victim.port, timeout=PATIENCE_SECONDS)) as connection:
+        for further in (wish, {}, {}):
+            connection.request(method, path, body, headers | further)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200
 
 
 def test_request_id_that_cannot_be_a_header_is_not_sent_back(victim: Victim) -> None:

@@ -100,6 +100,9 @@ class CatalogProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Wait for the body."""
         super().on_headers_complete()
+        if self.parser.should_upgrade():
+            # It is answered as it is. Behind it, the parser takes nothing for a request any more.
+            self.cycle.keep_alive = False
         self._awaited = Awaited.BODY
         self._received = 0
 
