@@ -182,7 +182,9 @@ def build_server(
     """Return the server that works on this database."""
     folder = settings.manifest_folder
     environment = StorageEnvironment(
-        settings.storage_environment, settings.default_warehouse_storage.get_secret_value()
+        settings.storage_environment,
+        settings.default_warehouse_storage.get_secret_value(),
+        settings.default_warehouse_location,
     )
     rules = Rules(
         commit_attempts=settings.commit_attempts,

@@ -171,6 +171,7 @@ def check_storage(
     for location in further_roots(storage):
         if flaw := flaw_of_root(location):
             raise InvalidSetting(f"Storage setting {ALLOWED_LOCATIONS} has {location[:200]!r}: {flaw}")
+    environment = environment.for_root(root)
     files_for(storage, environment)
     network_stores.check_settings(root, environment.read(storage))
 

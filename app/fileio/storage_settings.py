@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.errors import InvalidSetting
 
@@ -30,6 +30,7 @@ ALLOWED_LOCATIONS = "allowed-locations"
 MASK = "********"
 """What is shown in the place of a secret."""
 
+_AZURE = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _FROM_ENVIRONMENT = "env:"
 _HIDDEN = re.compile(
     r"secret|password|token|credential|sas|authorization|(access|account|shared|private)[.\-]?key(?!-id|\.account\.name)",
@@ -94,10 +95,21 @@ class StorageEnvironment:
     Attributes:
         allowed: names of variables; one that ends in `*` stands for all that begin so.
         own: the operator's own storage settings, which may name any variable.
+        own_root: the root of the warehouse that the operator has given them for.
     """
 
     allowed: tuple[str, ...] = ()
     own: Mapping[str, str] = field(default_factory=dict)
+    own_root: str = ""
+
+    def for_root(self, root: str) -> StorageEnvironment:
+        """Return which variables the settings of a warehouse may name.
+
+        In Azure a location names the host to which secrets are sent: there the operator's own settings are for the
+        operator's host.
+        """
+        is_own_host = _azure_host(root) in {"", _azure_host(self.own_root)}
+        return self if is_own_host else replace(self, own={})
 
     def read(self, storage: Mapping[str, str]) -> StorageSettings:
         """Return the settings with each value `env:NAME` replaced by the environment variable NAME.
@@ -130,6 +142,12 @@ class StorageEnvironment:
             variable.startswith(name[:-1]) if name.endswith("*") else variable == name
             for name in self.allowed
         )
+
+
+def _azure_host(location: str) -> str:
+    """Return the host in a location; empty where the settings decide which one it is."""
+    scheme, _, rest = location.lower().partition("://")
+    return rest.partition("/")[0].partition("@")[2] if scheme in _AZURE else ""
 
 
 def holds_secret(name: str, value: str) -> bool:

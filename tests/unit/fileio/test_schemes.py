@@ -9,7 +9,7 @@ import pytest
 from app.engine.model.ids import Location
 from app.errors import BadRequest, FileMissing, IcetowerError, InvalidLocation, InvalidSetting
 from app.fileio.memory import SHARED
-from app.fileio.schemes import files_for
+from app.fileio.schemes import check_storage, files_for
 from app.fileio.storage_settings import StorageEnvironment
 
 SECRETS = StorageEnvironment(("ICETOWER_SECRET_*",))
@@ -190,3 +190,19 @@ def test_no_error_and_no_log_shows_what_the_environment_holds(
 def test_host_that_would_end_the_process_is_refused(storage: dict[str, str], location: str) -> None:
     with pytest.raises(BadRequest):
         files_for({"adls.account-key": "a2V5", **storage}).read(Location(location))
+
+
+def test_the_operators_own_settings_are_for_the_operators_host_in_azure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who makes a warehouse chooses its root, and there that is where secrets are sent."""
+    monkeypatch.setenv("ANY_SECRET", "sv=hunter2")
+    own = {"adls.sas-token": "env:ANY_SECRET"}
+    environment = StorageEnvironment((), own, "abfss://lake@acct.dfs.core.windows.net/tables")
+
+    check_storage("abfss://other@ACCT.dfs.core.windows.net/tables", own, environment)
+    check_storage("abfss://other/tables", own, environment)
+    for host in ("acct.dfs.evil.example", "evil.dfs.core.windows.net"):
+        for scheme in ("abfs", "wasbs"):
+            with pytest.raises(InvalidSetting, match="may not read environment variable ANY_SECRET"):
+                check_storage(f"{scheme}://lake@{host}/tables", own, environment)
