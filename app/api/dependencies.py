@@ -93,7 +93,9 @@ class Visit:
         """Return the caller, with the claim of an Idempotency-Key, and what a receipt begins with."""
         head: ReceiptHead | None = self._scope.get(RECEIPT_HEAD)
         if head is not None and head.warehouse != warehouse:
-            head = replace(head, warehouse=warehouse)
+            # The prefix may be a location in it, or name a time as well: the receipt is looked for by its name.
+            head = self._scope[RECEIPT_HEAD] = replace(head, warehouse=warehouse)
+            self.parts.commit_ids.correct(head)
         return Caller(self.principal, self.request_id, claim, head)
 
     def catalog_of(self, warehouse: Warehouse, claim: IdempotencyClaim | None = None) -> Catalog:

@@ -60,6 +60,10 @@ class CommitIds:
         scope[RECEIPT_HEAD], scope[COMMIT_ID] = head, commit_id
         self._book.begin(head)
 
+    def correct(self, head: ReceiptHead) -> None:
+        """Note that a request's receipt begins otherwise than was thought."""
+        self._book.correct(head)
+
     def fail(self, scope: Scope, error: Exception) -> None:
         """Keep what a request is answered with that has failed, before it is answered."""
         if PRINCIPAL in scope:

@@ -56,6 +56,12 @@ class ReceiptBook:
         """Note that a request is at work."""
         self._at_work[head.commit_id] = _AtWork(head, time.monotonic())
 
+    def correct(self, head: ReceiptHead) -> None:
+        """Note that the receipt of a request begins otherwise, if that is at work still."""
+        at_work = self._at_work.get(head.commit_id)
+        if at_work is not None:
+            at_work.head = head
+
     def end(self, commit_id: str) -> None:
         """Note that a request is at work no longer.
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import orjson
@@ -104,6 +105,37 @@ def test_every_operation_that_changes_something_has_a_commit_id_when_it_is_refus
             answer = api.request(method, target, content=b"{", headers={"X-Request-Id": f"{method}{target}"})
             assert answer.status_code >= 400 or asks.search(path), (method, path)
             assert (HEADER in answer.headers) is not bool(asks.search(path)), (method, path)
+
+
+def test_receipt_is_found_however_the_path_has_named_the_warehouse(api: httpx.Client, ns: str) -> None:
+    location = make_table(api, ns, "t")["metadata"]["location"]
+    table = f"namespaces/{ns}/tables/t"
+    refused = {"requirements": [{"type": "assert-create"}], "updates": []}
+    for prefix in ("default", quote(location, safe=""), "default@2020-01-01"):
+        answer = api.post(f"/v1/{prefix}/{table}", json=refused)
+        assert 400 <= answer.status_code < 500, answer.text
+        assert receipt_of(api, answer)["outcome"] == "failed"
+
+
+def test_request_at_work_is_known_however_the_path_has_named_the_warehouse(tmp_path: Path) -> None:
+    found: list[httpx.Response] = []
+
+    def ask(step: str) -> None:
+        if step == "before_put" and asked:
+            found.append(other.get(f"/v1/commits?request-id={asked[0]}"))
+
+    asked: list[str] = []
+    with http_catalog(tmp_path, step=ask) as api, httpx.Client(base_url=api.base_url) as other:
+        make_namespace(api, "ns")
+        location = make_table(api, "ns", "t")["metadata"]["location"]
+        asked.append("mine")
+        at = f"/v1/{quote(location, safe='')}/namespaces/ns/tables/t"
+        answer = api.post(at, json=set_properties(a="b"), headers={"X-Request-Id": "mine"})
+
+        assert answer.status_code == 200, answer.text
+        (receipt,) = found[0].json()["commits"]
+        assert receipt["outcome"] == "in-progress"
+        assert receipt_of(api, answer)["outcome"] == "landed"
 
 
 def test_receipt_of_a_commit_says_as_what_it_landed(api: httpx.Client, ns: str) -> None:
