@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -47,6 +48,10 @@ from app.fileio.wanted import ask_if_wanted
 from app.shares import Group, group_at_work
 
 Work = TypeVar("Work")
+_TRANSACTIONS = "/v1/transactions/commit"
+_FIRST_TABLE = re.compile(rb'"identifier"\s*:\s*\{[^{}]{1,2000}\}')
+_HEAD_OF_BODY = 4096
+"""Bytes in which the first table of a transaction is looked for: no thread parses the body before it has room."""
 _PROXIES = (b"x-forwarded-for", b"forwarded", b"via")
 """Headers by which proxies show themselves."""
 
@@ -264,9 +269,11 @@ class Visit:
     def _place(self) -> str:
         """What it is about.
 
-        What is no table is kept apart by its path: a namespace's listing, or all transactions.
+        What is no table is kept apart by its path, as a namespace's listing. A transaction is about its first table.
         """
         path: str = self._scope["path"]
+        if path == _TRANSACTIONS and (first := _FIRST_TABLE.search(self.body, 0, _HEAD_OF_BODY)):
+            return f"{path} {first[0].decode('latin-1')}"
         return "/".join(path.split("/", 6)[:6]) if "table" in self._path or "view" in self._path else path
 
     async def in_thread(self, work: Callable[[], Work]) -> Work:

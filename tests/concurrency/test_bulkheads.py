@@ -207,6 +207,34 @@ def test_many_that_wait_for_locks_leave_connections_to_the_others(
         assert [answer.result().status_code for answer in answers] == [200] * CROWD
 
 
+@pytest.mark.postgres
+def test_transactions_that_wait_for_a_row_leave_those_of_other_tables_alone(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    url = postgres_server.url(migrated_database_of(postgres_server))
+    with ExitStack() as held:
+        client = held.enter_context(http_catalog(tmp_path, threads=16, database_url=DatabaseUrl(url)))
+        make_namespace(client, "ns")
+        for name in ("t", "locked"):
+            make_table(client, "ns", name)
+        lock = held.enter_context(psycopg.connect(url.replace("postgresql+psycopg", "postgresql")))
+        lock.execute("SELECT * FROM pointers WHERE name = 'locked' FOR UPDATE")
+
+        with crowd(lambda: commit_together(client, "locked")) as answers:
+            wait_for_locks(url, 1)
+            for _ in range(ROUNDS):
+                assert commit_together(client, "t").status_code == 204
+            assert not any(answer.done() for answer in answers)
+            lock.rollback()
+
+        assert {answer.result().status_code for answer in answers} == {204}
+
+
+def commit_together(client: httpx.Client, table: str) -> httpx.Response:
+    change = {"identifier": {"namespace": ["ns"], "name": table}, **set_properties(a="b")}
+    return client.post("/v1/transactions/commit", json={"table-changes": [change]})
+
+
 def commit(client: httpx.Client, table: str) -> httpx.Response:
     return client.post(f"/v1/namespaces/ns/tables/{table}", json=set_properties(a="b"))
 
