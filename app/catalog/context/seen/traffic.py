@@ -107,9 +107,10 @@ class _LastMinute:
         return sum(self._counts)
 
     def _go_on(self, second: int) -> None:
-        if second <= self._second:
+        if self._second - _SECONDS < second <= self._second:
             return
-        if second - self._second >= _SECONDS:
+        # Later, or the clock was set back: what was counted by the other time would stay until it comes again.
+        if abs(second - self._second) >= _SECONDS:
             self._counts = [0] * _SECONDS
         else:
             for passed in range(self._second + 1, second + 1):

@@ -72,6 +72,20 @@ def test_a_clock_that_goes_back_does_no_harm() -> None:
     assert traffic.of(key("t")).landed_last_minute == 2
 
 
+def test_the_last_minute_passes_after_the_clock_was_set_back_by_an_hour() -> None:
+    watch = Watch()
+    traffic = Traffic(watch)
+    traffic.count(key("t"), landed=1)
+    watch.now_ms -= 3_600_000
+    seen = []
+    for _ in range(3):
+        traffic.count(key("t"), landed=2)
+        seen.append(traffic.of(key("t")).landed_last_minute)
+        watch.now_ms += 70_000
+
+    assert seen == [2, 2, 2]
+
+
 def test_a_quiet_table_goes_when_there_are_too_many() -> None:
     traffic = Traffic(Watch(), most_tables=2)
     for name in ("a", "b", "a", "c"):
