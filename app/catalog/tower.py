@@ -28,7 +28,7 @@ def table_traffic(catalog: Catalog, identifier: TableIdentifier) -> TableTraffic
     """
     catalog.permit("table_traffic", identifier)
     pointer = catalog.load(TABLES, identifier)
-    found = catalog.server.traffic.of((catalog.warehouse.name, identifier))
+    found = catalog.server.traffic.of((catalog.warehouse.name, identifier), pointer.uuid)
     stored = catalog.server.landing_queues.load(pointer.id)
     here = found.queue
     queue = replace(

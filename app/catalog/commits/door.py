@@ -111,9 +111,10 @@ def _answer(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Sta
     for each in staged:
         if each.move is not None:
             telemetry.COMMITS_TOGETHER.observe(together)
-            catalog.count(each.plan.base.kind, each.plan.base.identifier, moves=1, together=together)
+            uuid, identifier = each.move.uuid, each.plan.base.identifier
+            catalog.count(each.plan.base.kind, identifier, uuid, moves=1, together=together)
             catalog.keep(each.move.location, each.loaded)
-            catalog.note_landed(each.plan.base.identifier, each.move.uuid, each.move.location, began_ms)
+            catalog.note_landed(identifier, uuid, each.move.location, began_ms)
             forget_old_metadata(catalog, each.plan.base, each.loaded.metadata)
     results = {each.plan.base.identifier: iter(each.results()) for each in staged}
     for wish in wishes:

@@ -191,10 +191,10 @@ class Catalog:
         """Return what pointer history remembers of a change that the caller makes now."""
         return self.caller.author(self.server.now_ms())
 
-    def count(self, kind: Kind[M], identifier: TableIdentifier, **numbers: int) -> None:
+    def count(self, kind: Kind[M], identifier: TableIdentifier, uuid: str = "", /, **numbers: int) -> None:
         """Count what has become of commits to a table, for the tower."""
         if kind.of_pointer is PointerKind.TABLE:
-            self.server.traffic.count((self.warehouse.name, identifier), **numbers)
+            self.server.traffic.count((self.warehouse.name, identifier), uuid=uuid, **numbers)
 
     def note_landed(
         self, identifier: TableIdentifier, uuid: TableUuid, location: Location, began_ms: int

@@ -122,6 +122,8 @@ class _LastMinute:
 class _Entry:
     since_ms: int
     last_ms: int
+    uuid: str = ""
+    """The table's, once one of its commits has landed here."""
     counts: Counts = field(default_factory=Counts)
     most_together: int = 0
     queue: QueueState = QueueState()
@@ -138,11 +140,12 @@ class Traffic:
         self._lock = threading.Lock()
         self._entries: OrderedDict[TableKey, _Entry] = OrderedDict()
 
-    def count(self, table: TableKey, *, together: int = 0, **numbers: int) -> None:
+    def count(self, table: TableKey, *, uuid: str = "", together: int = 0, **numbers: int) -> None:
         """Add numbers to the `Counts` of a table.
 
         Args:
             table: which.
+            uuid: the table's, if it is known: what was counted of an earlier table of the name is forgotten.
             together: how many commits one move has landed.
             numbers: what to add, by the names of the fields.
         """
@@ -150,6 +153,9 @@ class Traffic:
         second = now_ms // 1000
         with self._lock:
             entry = self._kept(table, now_ms)
+            if uuid and entry.uuid not in ("", uuid):
+                entry = self._entries[table] = _Entry(now_ms, now_ms)
+            entry.uuid = uuid or entry.uuid
             entry.most_together = max(entry.most_together, together)
             for name, number in numbers.items():
                 setattr(entry.counts, name, getattr(entry.counts, name) + number)
@@ -161,11 +167,11 @@ class Traffic:
         with self._lock:
             self._kept(table, self._now_ms()).queue = queue
 
-    def of(self, table: TableKey) -> TableTraffic:
-        """Return the traffic on a table; all zeros if it is not kept."""
+    def of(self, table: TableKey, uuid: str = "") -> TableTraffic:
+        """Return the traffic on a table; all zeros if what is kept is another one's, or nothing."""
         with self._lock:
             entry = self._entries.get(table)
-            if entry is None:
+            if entry is None or (uuid and entry.uuid not in ("", uuid)):
                 return TableTraffic(*table, since_ms=self._now_ms(), last_ms=0, counts=Counts())
             return self._shown(table, entry)
 

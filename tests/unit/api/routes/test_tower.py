@@ -42,6 +42,21 @@ def test_commits_are_counted(api: httpx.Client, ns: str) -> None:
     assert (after["namespace"], after["table"]) == ([ns], "t")
 
 
+def test_a_table_made_anew_does_not_have_the_numbers_of_the_one_that_was_dropped(
+    api: httpx.Client, ns: str
+) -> None:
+    path = f"/v1/namespaces/{ns}/tables/t"
+    make_table(api, ns, "t")
+    for number in range(3):
+        api.post(path, json=set_properties(a=str(number))).raise_for_status()
+    api.delete(path).raise_for_status()
+    make_table(api, ns, "t")
+
+    found = api.get(f"{path}/tower").json()
+
+    assert (found["landed"], found["moves"], found["landed-last-minute"]) == (1, 1, 1)
+
+
 def test_slots_and_the_queue_are_seen(tmp_path: Path) -> None:
     with http_catalog(tmp_path) as api:
         make_namespace(api, "a")

@@ -86,6 +86,20 @@ def test_the_last_minute_passes_after_the_clock_was_set_back_by_an_hour() -> Non
     assert seen == [2, 2, 2]
 
 
+def test_another_table_of_the_name_begins_at_zero() -> None:
+    traffic = Traffic(Watch())
+    traffic.count(key("t"), refused=1)
+    traffic.count(key("t"), uuid="first", landed=3)
+    assert traffic.of(key("t"), "first").counts == Counts(landed=3, refused=1)
+    assert traffic.of(key("t"), "second").counts == Counts()
+
+    traffic.count(key("t"), uuid="second", moves=1)
+    traffic.count(key("t"), landed=1)
+
+    assert traffic.of(key("t"), "second").counts == Counts(landed=1, moves=1)
+    assert [found.landed_last_minute for found in traffic.busiest(9)] == [1]
+
+
 def test_a_quiet_table_goes_when_there_are_too_many() -> None:
     traffic = Traffic(Watch(), most_tables=2)
     for name in ("a", "b", "a", "c"):
