@@ -57,6 +57,8 @@ class Incoming:
                 f"Invalid Content-Encoding {coding[:50].decode('latin-1')!r}: send the body as it is, not compressed"
             )
         length = headers.get(b"content-length")
+        if b"upgrade" in headers and b"upgrade" in headers.get(b"connection", b"").lower() and length != b"0":
+            self._check_no_body_with_upgrade()
         if length is None:
             return
         if not length.isdigit():
@@ -68,6 +70,14 @@ class Incoming:
             check_media_type(headers, self._raw_path)
         else:
             self.is_whole = True
+
+    def _check_no_body_with_upgrade(self) -> None:
+        if not self.is_whole:
+            # The parser does not read it: see `app.cli.server.http_protocol`.
+            raise InvalidRequest(
+                "Invalid request: a body may not come with the header Upgrade. The server speaks HTTP/1.1 only: set "
+                "your client to that, or leave the header out"
+            )
 
     async def receive(self) -> Message:
         """Pass on the next part.

@@ -101,7 +101,7 @@ class CatalogProtocol(HttpToolsProtocol):
         """Wait for the body."""
         super().on_headers_complete()
         if self.parser.should_upgrade():
-            # It is answered as it is. Behind it, the parser takes nothing for a request any more.
+            # It is answered as it is. The parser ends it with its head, and takes its body for the next request.
             self.cycle.keep_alive = False
         self._awaited = Awaited.BODY
         self._received = 0
