@@ -43,6 +43,9 @@ from app.errors import IcetowerError, InvalidRefMove
 
 log = logging.getLogger(__name__)
 
+_UNCHANGED = "unchanged "
+"""What older builds recorded before the place if a request had nothing to do."""
+
 
 @dataclass(frozen=True, slots=True)
 class NamedRef:
@@ -239,15 +242,40 @@ def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recor
 
     Raises:
         DatabaseUnavailable: it cannot be seen which table has the name.
+        MetadataFileMissing: an older build has recorded it, and the metadata of then is gone.
     """
     catalog.permit("load_ref", identifier)
+    pointer = catalog.find(identifier)
+    if not recorded.startswith("["):
+        return _receipt_of_older_build(catalog, pointer, identifier, name, recorded)
     changed, *refs, location_before, location = orjson.loads(recorded)
     before, after = (None if ref is None else SnapshotRef.from_object(ref) for ref in refs)
-    pointer = catalog.find(identifier) if changed else None
-    event = None if pointer is None else _event_at(catalog, pointer, location)
+    event = None if pointer is None or not changed else _event_at(catalog, pointer, location)
     return _receipt(
         identifier, name, _Change(before, after, location_before), location, event, changed=changed
     )
+
+
+def _receipt_of_older_build(
+    catalog: Catalog, pointer: Pointer | None, identifier: TableIdentifier, name: str, recorded: str
+) -> Receipt:
+    """Return a receipt of which an older build, or a server that still runs it, has recorded the place only."""
+    changed = not recorded.startswith(_UNCHANGED)
+    at = RecordedPlace.of_text(recorded.removeprefix(_UNCHANGED))
+    after = catalog.read_file(TABLES, at.location, at.uuid).snapshot_refs.get(name)
+    if not changed:
+        return _receipt(
+            identifier, name, _Change(after, after, at.location), at.location, None, changed=False
+        )
+    event = None if pointer is None else _event_at(catalog, pointer, at.location)
+    previous = event.previous_location if event else None
+    before: SnapshotRef | None = None
+    if previous is not None:
+        try:
+            before = catalog.read_file(TABLES, previous).snapshot_refs.get(name)
+        except IcetowerError as error:
+            log.info("the metadata before %s cannot be read any more: %s", at.location, error)
+    return _receipt(identifier, name, _Change(before, after, previous), at.location, event, changed=True)
 
 
 def _event_at(catalog: Catalog, pointer: Pointer, location: Location) -> PointerEvent | None:

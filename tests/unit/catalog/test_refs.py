@@ -10,6 +10,7 @@ from app.catalog.commits.cherry_picks import CherryPicks
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
+from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.refs import change_ref, list_refs, load_receipt, load_ref, remove_ref
 from app.database.outcomes.idempotency_keys import IdempotencyClaim
@@ -404,3 +405,17 @@ def test_receipt_can_be_written_again_whatever_happened_since(catalog: Catalog) 
     named.rename(catalog, TABLES, DEPARTURES, TableIdentifier(FLIGHTS, "elsewhere"))
     again = load_receipt(catalog, DEPARTURES, "audit", recorded(catalog, "a"))
     assert (again.snapshot_after, again.location_after) == (made.snapshot_after, made.location_after)
+
+
+def test_receipts_that_an_older_build_has_recorded_are_given_again(catalog: Catalog) -> None:
+    append_to(catalog, table_in(catalog))
+    made = change_ref(catalog, DEPARTURES, RefChange("audit"))
+    idle = change_ref(catalog, DEPARTURES, RefChange("audit"))
+    pointer = catalog.load(TABLES, DEPARTURES)
+    place = RecordedPlace(pointer.metadata_location, pointer.uuid).to_text()
+
+    assert load_receipt(catalog, DEPARTURES, "audit", place) == made
+    assert load_receipt(catalog, DEPARTURES, "audit", f"unchanged {place}") == idle
+    assert made.location_before is not None
+    catalog.files.delete(made.location_before)
+    assert load_receipt(catalog, DEPARTURES, "audit", place).snapshot_after == made.snapshot_after
