@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from app.client.answers import TableAnswer
 from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CatalogRefused
-from app.client.request_parts import JsonObject
+from app.client.request_parts import JsonObject, given
 from app.engine.appends.footers import Footer
 from app.engine.appends.new_schemas import NewSchema
 from app.engine.model.data_types.types import PrimitiveType, parse_primitive
@@ -213,13 +213,14 @@ def append_new_files(
     """
     is_there = catalog.tables.exists(identifier)
     # Before anything else of it is looked at: what is said of one table must not go into another one.
-    same = _is_same(catalog.tables.load(identifier, "refs")) if is_there else []
+    table = catalog.tables.load(identifier, "refs") if is_there else None
     new, outcome = _new_files(catalog, identifier, found) if is_there else (list(found), AppendedFolder())
     if new:
         folder = look(new)
-        same = same if is_there else _is_same(_made_table(catalog, identifier, folder, location))
+        table = table or _made_table(catalog, identifier, folder, location)
+        spec_id = _spec_for(table, folder)
         for batch in _batches(folder.files):
-            _append(catalog, identifier, batch, folder, same)
+            _append(catalog, identifier, batch, folder, _is_same(table), spec_id)
             outcome.appended += len(batch)
             listener(len(batch))
     return outcome
@@ -231,16 +232,52 @@ def _is_same(table: TableAnswer) -> list[JsonObject]:
     return [{"type": "assert-table-uuid", "uuid": uuid}] if uuid else []
 
 
+def _spec_for(table: TableAnswer, folder: ParquetFolder) -> int | None:
+    """Return the partition spec that takes the values in paths; None for the default one.
+
+    The table may have been partitioned anew since it was made. If no spec has all of these columns, the files may have
+    them: the server looks.
+
+    Raises:
+        InvalidDataFile: a column that the paths have values of was never in the table.
+    """
+    metadata = table.metadata
+    schemas = {
+        schema["schema-id"]: [field["name"] for field in schema["fields"]] for schema in metadata["schemas"]
+    }
+    for name in folder.partitions:
+        if not any(name in names for names in schemas.values()):
+            raise InvalidDataFile(
+                folder.files[0],
+                f"its folders name the column {name}, which the table does not have: add it, as an identity partition",
+            )
+    wanted = folder.partitions.keys() & schemas[metadata["current-schema-id"]]
+    default = metadata["default-spec-id"]
+    specs = sorted(
+        metadata["partition-specs"],
+        key=lambda spec: (spec["spec-id"] == default, spec["spec-id"]),
+        reverse=True,
+    )
+    found = next((spec["spec-id"] for spec in specs if wanted <= _identities(spec)), default)
+    return None if found == default else int(found)
+
+
+def _identities(spec: JsonObject) -> set[str]:
+    return {field["name"] for field in spec["fields"] if field["transform"] == "identity"}
+
+
 def _append(
     catalog: RemoteCatalog,
     identifier: TableIdentifier,
     batch: Sequence[str],
     folder: ParquetFolder,
     same: Sequence[JsonObject],
+    spec_id: int | None,
 ) -> None:
+    files = [given({"file-path": file, "spec-id": spec_id}) for file in batch]
     try:
         catalog.appends.append(
-            identifier, batch, partition_from_path=bool(folder.partitions), requirements=same
+            identifier, files, partition_from_path=bool(folder.partitions), requirements=same
         )
     except CatalogRefused as refused:
         if ((refused.conflict or {}).get("requirement") or {}).get("type") != "assert-table-uuid":

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from app.engine.appends.columns import map_columns
+from app.engine.appends.columns import MappedColumns, map_columns
 from app.engine.appends.footers import Footer
 from app.engine.appends.metrics import bounds_hold, file_metrics
 from app.engine.appends.name_mapping import NAME_MAPPING
@@ -20,7 +20,7 @@ from app.engine.model.document import MAX_LONG
 from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.files.partition_values import schema_with_sources
 from app.engine.model.ids import FieldId, Location, SortOrderId, SpecId
-from app.engine.model.schema import Column
+from app.engine.model.schema import Column, Schema
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidDataFile
 
@@ -94,7 +94,7 @@ class ParquetFile(AppendedFile):
             constant = from_json_value(kind, default) if isinstance(kind, PrimitiveType) else None
             return SourceFacts(constant=constant, is_absent=True)
 
-        given = rules.in_path(self.path) if self.partition_from_path else {}
+        given = self._in_path(spec_id, rules, columns, schema) if self.partition_from_path else {}
         given |= rules.named(self.path, self.partition)
         partition = rules.completed(self.path, given, facts_of)
         rules.check(self.path, partition, facts_of)
@@ -113,6 +113,24 @@ class ParquetFile(AppendedFile):
             split_offsets=self.footer.split_offsets,
             **file_metrics(columns, metadata),
         )
+
+    def _in_path(
+        self, spec_id: SpecId, rules: PartitionRules, columns: MappedColumns, schema: Schema
+    ) -> dict[str, Any]:
+        """Return the values in its path; raises `InvalidDataFile` if one would be lost."""
+        absent = {
+            field.name: field.id
+            for field in schema.fields
+            if isinstance(field.type, PrimitiveType) and field.id not in columns.leaves
+        }
+        lost = rules.lost_in_path(self.path, absent)
+        if lost is not None:
+            raise InvalidDataFile(
+                self.path,
+                f"its folder gives column {lost} a value that readers would not find: the file does not have the "
+                f"column, and partition spec {spec_id} has no identity field {lost} of it. Give another spec-id",
+            )
+        return rules.in_path(self.path)
 
     def needs_name_mapping(self, metadata: TableMetadata) -> bool:
         """Say whether it has no field ids, and the table no name mapping."""

@@ -103,6 +103,23 @@ class PartitionRules:
                 found[field.name] = None if text == _HIVE_NULL else field.read_text(path, unquote(text))
         return found
 
+    def lost_in_path(self, path: str, absent: Mapping[str, FieldId]) -> str | None:
+        """Return a column whose value in a folder readers would not find; None if all is found.
+
+        Of a column that the file does not have they take it from an identity partition only.
+
+        Args:
+            path: of the file.
+            absent: the columns that it does not have, by their names.
+        """
+        found = {field.name: field.source_id for field in self._fields if field.transform.name == "identity"}
+        for folder in path.split("/")[:-1]:
+            name, separator, text = folder.partition("=")
+            name = unquote(name)
+            if separator and text != _HIVE_NULL and name in absent and found.get(name) != absent[name]:
+                return name
+        return None
+
     def completed(self, path: str, given: Mapping[str, Any], facts_of: FactsOf) -> Partition:
         """Return the tuple of a file: values that are not given are derived from bounds.
 

@@ -11,8 +11,9 @@ import pytest
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.errors import InvalidDataFile
 from app.fileio.local import LocalFiles
-from app.moving.parquet_folders import ParquetFolder, append_new_files, look_at
+from app.moving.parquet_folders import ParquetFolder, append_new_files, listed_files, look_at
 from app.moving.sources import SourceFailed
 from tests.builders.http_catalog import http_catalog
 
@@ -54,3 +55,68 @@ def test_table_that_is_made_anew_meanwhile_gets_no_file(catalog: RemoteCatalog, 
 
     assert catalog.tables.load(RAW).metadata.get("snapshots") == []
     assert append_new_files(catalog, RAW, {first: 0, second: 0}, look).appended == 2
+
+
+def write(folder: Path, name: str, number: int) -> None:
+    place = folder / name
+    place.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [number]}), place)
+
+
+def again(catalog: RemoteCatalog, root: Path) -> int:
+    """Append what is new in a folder."""
+    files, place = LocalFiles(), f"file://{root}"
+    found = dict.fromkeys(listed_files(place, files), 0)
+    return append_new_files(catalog, RAW, found, lambda paths: look_at(paths, files, root=place)).appended
+
+
+def days_of(catalog: RemoteCatalog) -> list[object]:
+    return sorted(file["partition"].get("day") for file in catalog.history.files(RAW))
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_folders_keep_their_values_after_the_table_was_partitioned_anew(
+    catalog: RemoteCatalog, tmp_path: Path, version: str
+) -> None:
+    """Files of them do not have the column: readers would find null."""
+    root = tmp_path / "warehouse" / "days"
+    write(root, "day=2025-10-08/a.parquet", 1)
+    fields = [{"id": 1, "name": "id", "type": "long", "required": False},
+              {"id": 2, "name": "day", "type": "date", "required": False}]  # fmt: skip
+    by_day = {"source-id": 2, "field-id": 1000, "name": "day", "transform": "identity"}
+    catalog.namespaces.create(RAW.namespace)
+    catalog.tables.create(
+        RAW,
+        {"type": "struct", "fields": fields},
+        partition_spec={"fields": [by_day]},
+        properties={"format-version": version},
+    )
+    again(catalog, root)
+    by_month = {"source-id": 2, "field-id": 1001, "name": "month", "transform": "month"}
+    kept = [] if version == "2" else [{**by_day, "transform": "void"}]
+    catalog.tables.commit(
+        RAW,
+        [
+            {"action": "add-spec", "spec": {"fields": [*kept, by_month]}},
+            {"action": "set-default-spec", "spec-id": -1},
+        ],
+    )
+    write(root, "day=2025-10-09/b.parquet", 2)
+
+    assert again(catalog, root) == 1
+
+    assert days_of(catalog) == ["2025-10-08", "2025-10-09"]
+
+
+def test_folders_that_name_a_column_which_the_table_never_had_are_refused(
+    catalog: RemoteCatalog, tmp_path: Path
+) -> None:
+    root = tmp_path / "warehouse" / "days"
+    write(root, "day=2025-10-08/a.parquet", 1)
+    again(catalog, root)
+    write(root, "day=2025-10-09/region=eu/b.parquet", 2)
+
+    with pytest.raises(InvalidDataFile, match="name the column region, which the table does not have"):
+        again(catalog, root)
+
+    assert days_of(catalog) == ["2025-10-08"]

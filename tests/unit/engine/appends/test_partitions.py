@@ -42,6 +42,25 @@ def test_values_are_read_from_folders_if_that_is_asked_for(
     assert partition_of(kind, transform, [], path=path) == (None,)
 
 
+@pytest.mark.parametrize("fields", [[], [partitioned_by("month")], [partitioned_by("void", name="c")]])
+def test_folder_whose_value_readers_would_not_find_is_refused(fields: list[Any]) -> None:
+    """After the table was partitioned anew, rows of older folders would have null there."""
+    table = table_of([column(1, "c", "date"), column(2, "other", "date")], fields)
+    path = "s3://bucket/t/env=prod/c=1970-01-03/x.parquet"
+    no_c = parquet(pa.table({"other": pa.array([2], pa.date32())}))
+
+    with pytest.raises(
+        InvalidDataFile, match="its folder gives column c a value that readers would not find"
+    ):
+        parquet_file(no_c, path=path, from_path=True).data_file(table)
+
+    parquet_file(no_c, path=path).data_file(table)  # nobody has said that folders mean something
+    nothing = path.replace("1970-01-03", "__HIVE_DEFAULT_PARTITION__")
+    parquet_file(no_c, path=nothing, from_path=True).data_file(table)
+    both = parquet(pa.table({name: pa.array([2], pa.date32()) for name in ("c", "other")}))
+    parquet_file(both, path=path, from_path=True).data_file(table)
+
+
 @pytest.mark.parametrize(
     ("transform", "folder", "value"),
     [
