@@ -16,6 +16,7 @@ from app.engine.model.settings.properties import keeping_switch
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import Layers, effective_property
 from app.engine.properties.own_properties import PROTECTED, UNDROP_KEEP, UNDROP_PURGE_WAITS
+from app.engine.upkeep.command_lines import on_the_command_line
 from app.errors import CorruptMetadata, MetadataFileMissing
 from app.recoveries import Protected
 
@@ -100,9 +101,10 @@ def _check(layers: Layers, action: str, what: str, warehouse: Warehouse, namespa
         return
     off, of_warehouse = f"{PROTECTED}=false", f"warehouse {warehouse.name}"
     change = f"icetower warehouse update {warehouse.name}"
+    on_line = "" if namespace is None else on_the_command_line(namespace, warehouse.name)
     places = {
         Origin.TABLE: ("it", "Spark: ALTER … SET TBLPROPERTIES"),
-        Origin.NAMESPACE: (f"namespace {namespace}", f"icetower namespace set {namespace} {off}"),
+        Origin.NAMESPACE: (f"namespace {namespace}", f"icetower namespace set {on_line} {off}"),
         Origin.WAREHOUSE_OVERRIDE: (
             f"{of_warehouse}, which overrides its default",
             f"{change} --override {off}",

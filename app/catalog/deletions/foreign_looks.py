@@ -19,6 +19,7 @@ from app.database.pointers.foreign_files import ANYWHERE
 from app.database.pointers.pointer import Pointer
 from app.engine.guard.foreign_files import ForeignFiles, folder_of
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.upkeep.command_lines import on_the_command_line
 from app.errors import (
     FilesUnavailable,
     IcetowerError,
@@ -83,10 +84,12 @@ class ForeignLook:
                 places.replace(self._pointer_id, {}, known | {ANYWHERE})
                 where = "anywhere in its warehouse"
             # If not, each of its commits has noted the folders: deletions elsewhere need not wait.
+            warehouse = self._server.warehouses.find_by_id(pointer.warehouse_id)
+            name = on_the_command_line(pointer.identifier, warehouse.name if warehouse else "…")
             raise FilesUnavailable(
                 f"It is not known which files table {pointer.identifier} reaches {where}: {error}. "
-                f"Make it readable, or let it go: `icetower table unregister --unread {pointer.identifier}`, or "
-                "`icetower dropped purge` if it was dropped"
+                f"Make it readable, or let it go: `icetower table unregister --unread {name}`, or "
+                f"`icetower dropped purge {name}` if it was dropped"
             ) from error
         if found is not None:
             self._seen = found.metadata_location, found.registration

@@ -19,6 +19,7 @@ from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import UNREADABLE
+from app.engine.upkeep.command_lines import on_the_command_line
 from app.errors import (
     InvalidLocation,
     InvalidMetadata,
@@ -161,7 +162,7 @@ class ReachedStates:
         if catalog is None:
             return
         try:
-            with _refused(f"table {pointer.identifier}", _mend(pointer)):
+            with _refused(f"table {pointer.identifier}", _mend(pointer, catalog)):
                 metadata = catalog.read(TABLES, pointer)
         except MetadataFileMissing as error:
             find_locked = catalog.server.pointers.find_locked
@@ -184,8 +185,9 @@ class ReachedStates:
 
     def _add_current(self, pointer: Pointer, metadata: TableMetadata, catalog: Catalog | None = None) -> None:
         self._note(pointer.metadata_location)
-        with _refused(f"table {pointer.identifier}", _mend(pointer)):
-            self._files.add(catalog or self.catalog, metadata, is_current=True)
+        catalog = catalog or self.catalog
+        with _refused(f"table {pointer.identifier}", _mend(pointer, catalog)):
+            self._files.add(catalog, metadata, is_current=True)
         self._states.add((pointer.warehouse_id, pointer.metadata_location))
         self._pointers[pointer.id] = pointer.metadata_location, pointer.registration
 
@@ -225,8 +227,9 @@ class ReachedStates:
         return self._catalogs[warehouse_id]
 
 
-def _mend(pointer: Pointer) -> str:
-    let_go = f"`icetower table unregister --unread {pointer.identifier}`"
+def _mend(pointer: Pointer, catalog: Catalog) -> str:
+    name = on_the_command_line(pointer.identifier, catalog.warehouse.name)
+    let_go = f"`icetower table unregister --unread {name}`"
     return f". Mend that file; or let the table go ({let_go}) and delete the file"
 
 

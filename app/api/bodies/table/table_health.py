@@ -18,24 +18,26 @@ from app.engine.health.facts import SIZE_BOUNDS, FileFacts, HealthFacts, Partiti
 from app.engine.health.findings import HealthFinding
 from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.upkeep.command_lines import on_the_command_line
 from app.engine.upkeep.sql_text import literal, quoted_if_needed
 
 _FOR_PLANS = frozenset({"files-to-save", "newest-sequence"})
 """What is known of a partition for plans of upkeep, and not shown."""
 
 
-def table_health_json(health: TableHealth) -> bytes:
-    """Return the facts and findings of one table."""
-    return orjson.dumps(_table(health))
+def table_health_json(health: TableHealth, warehouse: str) -> bytes:
+    """Return the facts and findings of one table, with commands for it in its warehouse."""
+    return orjson.dumps(_table(health, warehouse))
 
 
 def warehouse_health_json(
     tables: Sequence[TableHealth | UnreadableTable],
+    warehouse: str,
     next_page_token: str | None,
     waiting: Sequence[WaitingDeletion] = (),
 ) -> bytes:
     """Return a page of tables, the worst first, and what waits to be deleted, if anything does."""
-    answer: dict[str, Any] = {"tables": [_table(found) for found in tables]}
+    answer: dict[str, Any] = {"tables": [_table(found, warehouse) for found in tables]}
     if waiting:
         answer["waiting-deletions"] = [_waiting(deletion) for deletion in waiting]
     return page_json(answer, next_page_token)
@@ -89,13 +91,13 @@ def _column(column: ColumnProfile) -> dict[str, Any]:
     return {name: as_long(value) for name, value in present(facts).items()}
 
 
-def _table(health: TableHealth | UnreadableTable) -> dict[str, Any]:
+def _table(health: TableHealth | UnreadableTable, warehouse: str) -> dict[str, Any]:
     found = health.findings
     answer: dict[str, Any] = {
         "namespace": list(health.identifier.namespace.levels),
         "table": health.identifier.name,
         "severity": found[0].severity if found else "ok",
-        "findings": [_finding(finding, health.identifier) for finding in found],
+        "findings": [_finding(finding, health.identifier, warehouse) for finding in found],
     }
     if isinstance(health, TableHealth):
         answer |= _facts(health.facts)
@@ -106,8 +108,8 @@ def _table(health: TableHealth | UnreadableTable) -> dict[str, Any]:
     return present(answer)
 
 
-def _finding(finding: HealthFinding, identifier: TableIdentifier) -> dict[str, Any]:
-    command = finding.command and _with_names(finding.command, identifier)
+def _finding(finding: HealthFinding, identifier: TableIdentifier, warehouse: str) -> dict[str, Any]:
+    command = finding.command and _with_names(finding.command, identifier, warehouse)
     facts = {
         "code": finding.code,
         "severity": finding.severity,
@@ -117,22 +119,16 @@ def _finding(finding: HealthFinding, identifier: TableIdentifier) -> dict[str, A
     return present(facts)
 
 
-def _with_names(command: str, identifier: TableIdentifier) -> str:
+def _with_names(command: str, identifier: TableIdentifier, warehouse: str) -> str:
     in_sql = ".".join(map(quoted_if_needed, (*identifier.namespace.levels, identifier.name)))
-    names = {"{table}": _on_the_command_line(identifier), "{sql}": in_sql, "{literal}": literal(in_sql)}
+    names = {
+        "{table}": on_the_command_line(identifier, warehouse),
+        "{sql}": in_sql,
+        "{literal}": literal(in_sql),
+    }
     # Every command has one of them, once.
     mark = next(mark for mark in names if mark in command)
     return command.replace(mark, names[mark])
-
-
-def _on_the_command_line(identifier: TableIdentifier) -> str:
-    """Return a name as commands take it; another separator joins names with dots."""
-    pieces = [*identifier.namespace.levels, identifier.name]
-    separator = next((mark for mark in "./:|" if not any(mark in piece for piece in pieces)), ".")
-    name = separator.join(pieces)
-    if not all(character.isalnum() or character in "._-/:" for character in name):
-        name = "'" + name.replace("'", "'\\''") + "'"
-    return name if separator == "." else f"{name} --separator '{separator}'"
 
 
 def _facts(facts: HealthFacts) -> dict[str, Any]:

@@ -23,7 +23,8 @@ _TABLE = "/v1/namespaces/{namespace}/tables/{table}"
 @router.get(_TABLE + "/health")
 def table_health(visit: Visited) -> Response:
     """Return how healthy a table is."""
-    return json_answer(table_health_json(one.table_health(visit.catalog, visit.table, _wanted(visit))))
+    found = one.table_health(visit.catalog, visit.table, _wanted(visit))
+    return json_answer(table_health_json(found, visit.warehouse.name))
 
 
 @router.get(_TABLE + "/profile")
@@ -40,7 +41,9 @@ def warehouse_health(visit: Visited) -> Response:
     found = many.warehouse_health(visit.catalog, Page(page.after, page.limit or DEFAULT_PAGE_SIZE))
     waiting = many.waiting_deletions(visit.catalog) if page.after is None else ()
     return json_answer(
-        warehouse_health_json(found.items, next_page_token(found.next_after, listing), waiting)
+        warehouse_health_json(
+            found.items, visit.warehouse.name, next_page_token(found.next_after, listing), waiting
+        )
     )
 
 

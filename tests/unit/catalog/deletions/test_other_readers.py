@@ -230,7 +230,7 @@ def test_a_table_that_cannot_be_read_keeps_the_files_and_the_entry_waits(
     assert (waiting.kind, waiting.identifier, waiting.attempts) == ("purge", "flights.departures", 1)
     assert waiting.error.startswith("It is not known which files table flights.other reaches in memory://wh/")
     assert waiting.error.count(str(other_list)) == 1, "the file is named once"
-    assert "`icetower table unregister --unread flights.other`" in waiting.error
+    assert "`icetower table unregister --unread flights.other --warehouse wh`" in waiting.error
     assert catalog.server.file_deletions.count_waiting() == 1
 
     store._files[other_list] = good

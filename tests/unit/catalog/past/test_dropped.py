@@ -318,7 +318,8 @@ def test_nearest_place_decides_what_is_protected(catalog: Catalog) -> None:
     create_namespace(catalog, FLIGHTS, {"icetower.protected": "true"})
     view_in(catalog)
     with pytest.raises(
-        Protected, match=r"for namespace flights.*namespace set flights icetower\.protected=false"
+        Protected,
+        match=r"for namespace flights.*namespace set flights --warehouse wh icetower\.protected=false",
     ):
         named.drop(catalog, VIEWS, DEPARTURES)
 

@@ -24,11 +24,13 @@ def test_commands_name_their_table(pieces: tuple[str, ...]) -> None:
     identifier = TableIdentifier(Namespace(pieces[:-1]), pieces[-1])
     finding = HealthFinding("x", Severity.INFO, "Something.", "icetower table expire {table}")
 
-    answer = json.loads(warehouse_health_json([UnreadableTable(identifier, [finding])], None))
+    answer = json.loads(warehouse_health_json([UnreadableTable(identifier, [finding])], "lake", None))
 
     words = shlex.split(answer["tables"][0]["findings"][0]["command"])
     assert words[:3] == ["icetower", "table", "expire"]
-    separator = words[5] if len(words) > 4 else "."
+    # Another warehouse may have a table of the same name.
+    assert words[-2:] == ["--warehouse", "lake"]
+    separator = words[5] if len(words) > 6 else "."
     assert identifier_from(words[3], separator) == identifier
 
 
@@ -38,7 +40,7 @@ def test_deletions_that_wait_are_shown_with_when_they_are_tried_again() -> None:
         WaitingDeletion("purge", "eu.old", 1, 8, 9, is_given_up=True, error="E2"),
     ]
 
-    assert json.loads(warehouse_health_json([], None, waiting))["waiting-deletions"] == [
+    assert json.loads(warehouse_health_json([], "lake", None, waiting))["waiting-deletions"] == [
         {
             "kind": "expire",
             "table": "eu.orders",
@@ -52,7 +54,7 @@ def test_deletions_that_wait_are_shown_with_when_they_are_tried_again() -> None:
     assert waiting_line({"kind": "expire", "table": "eu.orders", "queued-ms": 7, "error": "E1"}) == (
         "Files of eu.orders wait to be deleted (expire, since 1970-01-01 00:00:00 UTC, it is not tried again): E1"
     )
-    assert "waiting-deletions" not in json.loads(warehouse_health_json([], None))
+    assert "waiting-deletions" not in json.loads(warehouse_health_json([], "lake", None))
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,6 @@ def test_commands_in_sql_name_their_table(command: str, expected: str) -> None:
     identifier = TableIdentifier(Namespace(("eu", "it's")), "orders")
     finding = HealthFinding("x", Severity.INFO, "Something.", command)
 
-    answer = json.loads(warehouse_health_json([UnreadableTable(identifier, [finding])], None))
+    answer = json.loads(warehouse_health_json([UnreadableTable(identifier, [finding])], "lake", None))
 
     assert answer["tables"][0]["findings"][0]["command"] == expected
