@@ -16,6 +16,7 @@ from app.catalog.context.past.moments import moment_text
 from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.past.moments import check_moment
 from app.database.pointers.pointer import Pointer
+from app.engine.appends.name_mapping import NAME_MAPPING
 from app.engine.change.apply import apply_updates
 from app.engine.change.restoration import lost_snapshot, restoring_updates
 from app.engine.change.updates import Update
@@ -28,7 +29,6 @@ from app.recoveries import RestoreRefused
 
 MOST_TABLES = 1_000
 """In one restoration."""
-_STAYING = frozenset({PROTECTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Restoration(Intention[TableMetadata, None]):
         self, catalog: Catalog, base: Base[TableMetadata], _files: StagedFiles
     ) -> Planned[TableMetadata, None]:
         """Make it what it was."""
-        updates = restoring_updates(base.present(), self.then, staying=_STAYING)
+        updates = _updates(base.present(), self.then)
         draft = apply_updates(base.present(), updates, catalog.now_ms())
         after = draft.finish(base.stored_at) if draft.has_changes else None
         return Planned(after, None, updates=updates)
@@ -125,7 +125,7 @@ def restore_tables(
     for intention, (was, then) in zip(intentions, found, strict=True):
         pointer, now = catalog.read_now(TABLES, intention.identifier)
         intention.require(Base(TABLES, intention.identifier, pointer, now))
-        planned.append(_restored(was, then, restoring_updates(now, then, staying=_STAYING)))
+        planned.append(_restored(was, then, _updates(now, then)))
     if not dry_run:
         # The first one remembers the answer for all: what was read may be gone when it is asked for again.
         answer = answer_text(at_ms, planned, dry_run=False)
@@ -150,6 +150,20 @@ def answer_text(at_ms: int, restored: Sequence[Restored], *, dry_run: bool) -> s
             ]
         tables.append(table)
     return orjson.dumps({"at-ms": at_ms, "tables": tables}).decode()
+
+
+def _updates(now: TableMetadata, then: TableMetadata) -> list[Update]:
+    return restoring_updates(now, then, staying=_staying(now, then))
+
+
+def _staying(now: TableMetadata, then: TableMetadata) -> frozenset[str]:
+    """Return the properties that stay as they are when a table is restored."""
+    staying = {PROTECTED}
+    if NAME_MAPPING not in then.properties:
+        staying.add(
+            NAME_MAPPING
+        )  # Files that came since, on branches and in older snapshots, are read by it.
+    return frozenset(staying)
 
 
 def _restored(was: Pointer, then: TableMetadata, updates: Sequence[Update]) -> Restored:

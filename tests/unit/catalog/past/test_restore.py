@@ -127,6 +127,25 @@ def test_branches_tags_and_protection_stay(catalog: Catalog) -> None:
     assert "k" not in after.properties
 
 
+def test_name_mapping_that_came_since_stays(catalog: Catalog) -> None:
+    """Files without field ids, of snapshots and branches that stay, are read by it."""
+    append_to(catalog, table_in(catalog))
+    at = now(catalog)
+    mapping = '[{"field-id":1,"names":["id"]},{"field-id":2,"names":["carrier"]}]'
+    commit_to(catalog, SetProperties(updates={"schema.name-mapping.default": mapping, "k": "v"}))
+    append_to(catalog, load_table(catalog))
+    later = now(catalog)
+
+    restore(catalog, at)
+
+    after = load_table(catalog).metadata.properties
+    assert after.get("schema.name-mapping.default") == mapping
+    assert "k" not in after
+    commit_to(catalog, SetProperties(updates={"schema.name-mapping.default": "[]"}))
+    restore(catalog, later)
+    assert load_table(catalog).metadata.properties["schema.name-mapping.default"] == mapping
+
+
 def test_expired_snapshot_is_named_and_nothing_changes(catalog: Catalog) -> None:
     first = append_to(catalog, table_in(catalog))
     at = now(catalog)
