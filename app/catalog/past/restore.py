@@ -22,8 +22,9 @@ from app.engine.change.restoration import lost_snapshot, restoring_updates
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
+from app.engine.model.settings.properties import GC_ENABLED
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.properties.own_properties import PROTECTED
+from app.engine.properties.own_properties import MOVED_TO, PROTECTED
 from app.errors import InvalidRequest, NoSuchTable
 from app.recoveries import RestoreRefused
 
@@ -159,6 +160,8 @@ def _updates(now: TableMetadata, then: TableMetadata) -> list[Update]:
 def _staying(now: TableMetadata, then: TableMetadata) -> frozenset[str]:
     """Return the properties that stay as they are when a table is restored."""
     staying = {PROTECTED}
+    if MOVED_TO in now.properties or MOVED_TO in then.properties:
+        staying |= {MOVED_TO, GC_ENABLED}  # A fence is about what another catalog has now.
     if NAME_MAPPING not in then.properties:
         staying.add(
             NAME_MAPPING

@@ -13,6 +13,7 @@ from app.catalog.past.dropped import NewName, Wanted, undrop
 from app.catalog.past.restore import MOST_TABLES, Restored, restore_tables
 from app.engine.change.updates import (
     AddSchema,
+    RemoveProperties,
     RemoveSnapshots,
     SetCurrentSchema,
     SetProperties,
@@ -144,6 +145,31 @@ def test_name_mapping_that_came_since_stays(catalog: Catalog) -> None:
     commit_to(catalog, SetProperties(updates={"schema.name-mapping.default": "[]"}))
     restore(catalog, later)
     assert load_table(catalog).metadata.properties["schema.name-mapping.default"] == mapping
+
+
+FENCE = {"icetower.moved-to": "http://new", "gc.enabled": "false"}
+
+
+def test_fence_of_a_table_that_has_moved_stays(catalog: Catalog) -> None:
+    """Without it an expiry here would delete files of the catalog that has the table now."""
+    append_to(catalog, table_in(catalog, properties={"stage": "one"}))
+    at = now(catalog)
+    commit_to(catalog, SetProperties(updates={**FENCE, "stage": "two"}))
+
+    restore(catalog, at)
+
+    assert load_table(catalog).metadata.properties.items() >= {**FENCE, "stage": "one"}.items()
+
+
+def test_fence_that_was_taken_back_does_not_come_back(catalog: Catalog) -> None:
+    append_to(catalog, table_in(catalog, properties={**FENCE, "stage": "one"}))
+    at = now(catalog)
+    commit_to(catalog, RemoveProperties(removals=(*FENCE,)), SetProperties(updates={"stage": "two"}))
+
+    restore(catalog, at)
+
+    assert load_table(catalog).metadata.properties.items() & FENCE.items() == set()
+    assert load_table(catalog).metadata.properties["stage"] == "one"
 
 
 def test_expired_snapshot_is_named_and_nothing_changes(catalog: Catalog) -> None:
