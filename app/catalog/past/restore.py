@@ -24,8 +24,9 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.settings.properties import GC_ENABLED
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.properties.lookup import check_properties
 from app.engine.properties.own_properties import MOVED_TO, PROTECTED
-from app.errors import InvalidRequest, NoSuchTable
+from app.errors import InvalidRequest, InvalidUpdate, NoSuchTable
 from app.recoveries import RestoreRefused
 
 MOST_TABLES = 1_000
@@ -166,7 +167,17 @@ def _staying(now: TableMetadata, then: TableMetadata) -> frozenset[str]:
         staying.add(
             NAME_MAPPING
         )  # Files that came since, on branches and in older snapshots, are read by it.
+    staying |= {name for name, value in then.properties.items() if _is_refused(name, value)}
     return frozenset(staying)
+
+
+def _is_refused(name: str, value: str) -> bool:
+    """Say whether a value cannot be set: it came from elsewhere, or before it was looked at."""
+    try:
+        check_properties({name: value})
+    except InvalidUpdate:
+        return True
+    return False
 
 
 def _restored(was: Pointer, then: TableMetadata, updates: Sequence[Update]) -> Restored:

@@ -19,7 +19,7 @@ from app.engine.change.updates import (
     SetProperties,
     SetSnapshotRef,
 )
-from app.engine.model.ids import SchemaId
+from app.engine.model.ids import Location, SchemaId
 from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidRequest, NoSuchTable
@@ -170,6 +170,23 @@ def test_fence_that_was_taken_back_does_not_come_back(catalog: Catalog) -> None:
 
     assert load_table(catalog).metadata.properties.items() & FENCE.items() == set()
     assert load_table(catalog).metadata.properties["stage"] == "one"
+
+
+def test_values_that_cannot_be_set_keep_nothing_from_being_restored(catalog: Catalog) -> None:
+    """A table of another catalog may have come with them."""
+    made = append_to(catalog, table_in(catalog, properties={"stage": "one"}))
+    flawed = {**made.metadata.properties, "read.split.target-size": "128MB", "icetower.guard": "of"}
+    foreign = made.metadata.model_copy(update={"properties": flawed})
+    location = Location(f"{made.metadata.location}/metadata/00009-foreign.metadata.json")
+    catalog.files.write_new(location, foreign.to_json())
+    named.register(catalog, TABLES, DEPARTURES, location, overwrite=True)
+    at = now(catalog)
+    mended = {"read.split.target-size": "134217728", "icetower.guard": "off", "stage": "two"}
+    commit_to(catalog, SetProperties(updates=mended))
+
+    restore(catalog, at)
+
+    assert load_table(catalog).metadata.properties.items() >= {**mended, "stage": "one"}.items()
 
 
 def test_expired_snapshot_is_named_and_nothing_changes(catalog: Catalog) -> None:
