@@ -86,13 +86,14 @@ def _of_main(now: TableMetadata, then: TableMetadata) -> list[Update]:
         return [] if main is None else [RemoveSnapshotRef(ref_name=MAIN_BRANCH)]
     if main is not None and main.snapshot_id == wanted.snapshot_id:
         return []
+    kept = main or then.snapshot_refs.get(MAIN_BRANCH)  # Without main, its settings are gone, too.
     return [
         SetSnapshotRef(
             ref_name=MAIN_BRANCH,
             snapshot_id=wanted.snapshot_id,
             type="branch",
-            min_snapshots_to_keep=main.min_snapshots_to_keep if main else None,
-            max_snapshot_age_ms=main.max_snapshot_age_ms if main else None,
-            max_ref_age_ms=main.max_ref_age_ms if main else None,
+            min_snapshots_to_keep=kept.min_snapshots_to_keep if kept else None,
+            max_snapshot_age_ms=kept.max_snapshot_age_ms if kept else None,
+            max_ref_age_ms=kept.max_ref_age_ms if kept else None,
         )
     ]

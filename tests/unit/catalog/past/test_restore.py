@@ -189,6 +189,23 @@ def test_values_that_cannot_be_set_keep_nothing_from_being_restored(catalog: Cat
     assert load_table(catalog).metadata.properties.items() >= {**mended, "stage": "one"}.items()
 
 
+def test_settings_of_main_come_back_with_its_rows(catalog: Catalog) -> None:
+    empty = table_in(catalog)
+    before = now(catalog)
+    first = head(append_to(catalog, empty))
+    kept = SetSnapshotRef(
+        ref_name="main", snapshot_id=first.snapshot_id, type="branch", min_snapshots_to_keep=7
+    )
+    commit_to(catalog, kept)
+    at = now(catalog)
+    restore(catalog, before)
+    assert load_table(catalog).metadata.current_snapshot is None
+
+    restore(catalog, at)
+
+    assert load_table(catalog).metadata.snapshot_refs["main"].min_snapshots_to_keep == 7
+
+
 def test_expired_snapshot_is_named_and_nothing_changes(catalog: Catalog) -> None:
     first = append_to(catalog, table_in(catalog))
     at = now(catalog)
