@@ -20,7 +20,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import LONGEST_LEASE_MS, Job, JobState
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.properties.own_properties import DAY_MS
+from app.engine.properties.own_properties import DAY_MS, MOVED_TO
 from app.engine.retention.expired_snapshots import ExpiryWish, plan_expiry
 from app.engine.upkeep.cold_partitions import latest_partitions
 from app.engine.upkeep.conditions import Condition, JobHistory
@@ -73,10 +73,12 @@ def table_upkeep(catalog: Catalog, identifier: TableIdentifier, wanted: Sequence
     database_ms = catalog.server.file_deletions.now_ms()  # by which jobs were leased
     jobs = [_as_it_is(job, database_ms) for job in found]
     condition = _condition(metadata, facts, jobs, now_ms)
-    if pointer.is_read_only:
-        left = tuple(
-            LeftJob(job, "the table is read-only here: it belongs to another catalog") for job in Job
-        )
+    why = "the table is read-only here: it belongs to another catalog" if pointer.is_read_only else None
+    if MOVED_TO in metadata.properties:
+        # A commit here would be one that the other catalog does not have.
+        why = f"it was moved to {metadata.properties[MOVED_TO][:200]}, which looks after it"
+    if why is not None:
+        left = tuple(LeftJob(job, why) for job in Job)
         return TableUpkeep(identifier, policy, condition, UpkeepPlan((), left), jobs)
     plan = _wanted_plan(policy, condition, wanted) if wanted else plan_upkeep(policy, condition)
     return TableUpkeep(identifier, policy, condition, plan, jobs)

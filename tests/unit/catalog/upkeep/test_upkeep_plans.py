@@ -12,11 +12,12 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.upkeep.jobs import begin_job, end_job
 from app.catalog.upkeep.upkeep_plans import table_upkeep
+from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.engine.model.jobs import Job, JobState
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import catalog_on
-from tests.builders.tables import DEPARTURES, load_table, table_in
+from tests.builders.tables import DEPARTURES, commit_to, load_table, table_in
 
 RAN_OUT_MS = -(10**12)
 SET_BACK_MS = 10**12
@@ -101,3 +102,17 @@ def test_setting_of_retention_that_makes_no_sense_is_said(catalog: Catalog) -> N
     ]
 
     assert why == "Table property history.expire.max-snapshot-age-ms must be a whole number, found 'soon'"
+
+
+@pytest.mark.parametrize("wanted", [(), (Job.PARTITION_STATISTICS, Job.REWRITE_MANIFESTS)])
+def test_table_that_was_moved_to_another_catalog_is_left_to_that_one(
+    catalog: Catalog, wanted: tuple[Job, ...]
+) -> None:
+    """A commit here would be one that the other catalog does not have."""
+    commit_to(catalog, SetProperties(updates={"icetower.moved-to": "http://new", "gc.enabled": "false"}))
+
+    plan = table_upkeep(catalog, DEPARTURES, wanted).plan
+
+    assert plan.jobs == ()
+    assert {item.reason for item in plan.left} == {"it was moved to http://new, which looks after it"}
+    assert {item.job for item in plan.left} == set(Job)
