@@ -25,10 +25,10 @@ from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidPageToken, MetadataFileMissing, NotFound
+from app.formats.metadata.names import number_of
 
 VERSION_PREFIX = "metadata:"
 _METADATA_NAME = re.compile(r"\.metadata\.json(\.gz)?$")
-_VERSION = re.compile(r"(\d{1,9})-[^/]*$", re.ASCII)
 
 Relation = Literal["same", "descendant", "ancestor", "diverged"]
 
@@ -249,8 +249,7 @@ class _Versions:
     def _numbered(self, text: str) -> Location:
         number = int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
         for location in self._locations():
-            match = _VERSION.search(location)
-            if match and int(match[1]) == number:
+            if number is not None and number_of(location) == number:
                 return location
         raise NotFound(f"No version {text[:100]} of {self._pointer.identifier} is known")
 

@@ -17,8 +17,7 @@ from app.database.outcomes.receipt import (
     time_of_id,
 )
 from app.errors import InvalidRequest, NoSuchCommit
-from app.formats.metadata.names import version_of
-from app.formats.metadata.version_names import version_in
+from app.formats.metadata.names import number_of
 
 _ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
 _LONGEST_NAME = 255
@@ -120,10 +119,7 @@ def _unknown(what: str) -> NoSuchCommit:
 def metadata_version(change: LandedChange) -> int | None:
     """Return the number of the metadata version that a request landed as, if its file has one."""
     location = change.location_after
-    if location is None:
-        return None
-    number = version_of(location)
-    return version_in(location) if number is None else number
+    return None if location is None else number_of(location)
 
 
 def _settled(

@@ -23,7 +23,7 @@ from app.engine.chains.views import newest_view, versions_beside
 from app.engine.model.ids import Location
 from app.fileio.locations import is_inside
 from app.formats.metadata.chain_facts import place_text
-from app.formats.metadata.names import file_system_version_of, is_metadata_file, version_of
+from app.formats.metadata.names import is_metadata_file, number_of
 
 WORKERS = 16
 """How many folders are read side by side: stores answer slowly, and each answer is short."""
@@ -138,9 +138,7 @@ def _look_into(
 
 
 def _likeliest_first(place: str) -> tuple[int, str]:
-    number = version_of(place)
-    if number is None:
-        number = file_system_version_of(place)
+    number = number_of(place)
     return (-1 if number is None else -number - 2, place)
 
 

@@ -9,7 +9,7 @@ from app.engine.model.ids import Location
 from app.engine.model.settings.properties import METADATA_COMPRESSION, METADATA_PATH
 
 _METADATA = (".metadata.json", ".metadata.json.gz")
-_FILE_SYSTEM = re.compile(r"v(\d{1,9})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
+_FILE_SYSTEM = re.compile(r"v(\d{1,10})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _VERSION = re.compile(r"(\d{1,9})-[^/]*$", re.ASCII)
 
 
@@ -54,6 +54,12 @@ def file_system_version_of(location: str) -> int | None:
     """
     match = _FILE_SYSTEM.fullmatch(location.rpartition("/")[2])
     return int(match[1]) if match else None
+
+
+def number_of(location: str) -> int | None:
+    """Return the number in a metadata file's name, with or without a catalog."""
+    number = version_of(location)
+    return file_system_version_of(location) if number is None else number
 
 
 def is_gzipped(location: str) -> bool:

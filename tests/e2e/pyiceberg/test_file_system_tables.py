@@ -142,6 +142,21 @@ def test_every_question_about_a_table_has_an_answer(
     assert len(files.load_table("shop.asked").scan().to_arrow()) == 3
 
 
+def test_versions_are_known_by_their_numbers(files: RestCatalog) -> None:
+    table = files.create_table("shop.compared", NUMBERS)
+    table.append(pa.table({"id": [1]}))
+    table.append(pa.table({"id": [2, 3]}))
+    target = path_of(files, "/namespaces/shop/tables/compared/diff")
+
+    answer = httpx.get(target, params={"from": "metadata:2", "to": "metadata:3"})
+
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["added"]["rows"] == 2
+    assert answer.json()["to"]["metadata-location"].endswith("/v3.metadata.json")
+    unknown = httpx.get(target, params={"from": "metadata:7"})
+    assert (unknown.status_code, "No version 7" in unknown.text) == (404, True)
+
+
 def test_expiry_takes_snapshots_and_leaves_files(files: RestCatalog, tmp_path: Path) -> None:
     table = files.create_table("shop.old", NUMBERS)
     for number in range(3):
