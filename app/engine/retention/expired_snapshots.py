@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from app.engine.model.document import MAX_LONG
 from app.engine.model.files.manifests import ManifestSource
+from app.engine.model.files.partition_values import schema_with_sources
 from app.engine.model.ids import SchemaId, SnapshotId, SpecId
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
 from app.engine.model.settings.properties import GC_ENABLED, bool_property, int_property
@@ -87,9 +88,8 @@ def plan_expiry(
     if not wish.clean_expired_metadata or source is None:
         return Expiry(gone, ref_names)
     staying = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id in kept]
-    return Expiry(
-        gone, ref_names, _unused_specs(metadata, staying, source), _unused_schemas(metadata, staying)
-    )
+    specs = _unused_specs(metadata, staying, source)
+    return Expiry(gone, ref_names, specs, _unused_schemas(metadata, staying, specs))
 
 
 def check_collection_is_on(metadata: TableMetadata) -> None:
@@ -199,6 +199,14 @@ def _unused_specs(
     return tuple(spec.spec_id for spec in metadata.partition_specs if spec.spec_id not in used)
 
 
-def _unused_schemas(metadata: TableMetadata, staying: Iterable[Snapshot]) -> tuple[SchemaId, ...]:
+def _unused_schemas(
+    metadata: TableMetadata, staying: Iterable[Snapshot], unused_specs: Collection[SpecId]
+) -> tuple[SchemaId, ...]:
     used = {metadata.current_schema_id, *(snapshot.schema_id for snapshot in staying)}
+    # Where a source column was dropped, an old schema alone says of which type its partition values are.
+    used |= {
+        schema_with_sources(metadata, spec).schema_id
+        for spec in metadata.partition_specs
+        if spec.spec_id not in unused_specs
+    }
     return tuple(schema.schema_id for schema in metadata.schemas if schema.schema_id not in used)

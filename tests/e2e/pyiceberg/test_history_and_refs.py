@@ -172,6 +172,27 @@ def test_files_are_those_that_pyiceberg_finds(table: Table, curl: httpx.Client) 
 
 
 @pytest.mark.parametrize(
+    "table", [2], indirect=True
+)  # PyIceberg cannot write on to such a table of version 1
+def test_partitions_of_a_dropped_column_are_known_after_old_schemas_have_gone(
+    table: Table, curl: httpx.Client
+) -> None:
+    with table.update_spec() as spec:
+        spec.remove_field("on")
+    with table.update_schema() as schema:
+        schema.delete_column("day")
+    table.append(pa.table({"id": [4], "word": ["d"]}))
+    wish = {"older-than-ms": 4_000_000_000_000, "retain-last": 1, "clean-expired-metadata": True}
+    expired = curl.post("expire", json=wish)
+    assert len(expired.json()["snapshots"]) == 2, expired.text
+
+    found = curl.get("snapshots/main/files").json()["files"]
+
+    days = [file["partition"].get("on") for file in found]
+    assert sorted(map(str, days)) == ["2025-10-02", "2025-10-03", "2025-10-04", "None"]
+
+
+@pytest.mark.parametrize(
     ("wanted", "found"),
     [
         ({"type": "eq", "term": "word", "value": "b"}, ["b"]),
