@@ -18,13 +18,14 @@ from app.catalog.upkeep.counted_files import count_files
 from app.database.pointers.pointer import Pointer
 from app.engine.health.facts import MOST_WAITING, ActivityFacts, FileFacts, HealthFacts, ManifestFacts
 from app.engine.health.file_facts import file_facts
-from app.engine.health.findings import HealthFinding, findings
+from app.engine.health.findings import HealthFinding, about_snapshot, findings
 from app.engine.health.manifest_facts import manifest_facts
 from app.engine.health.metadata_facts import metadata_facts, small_below, summary_totals, target_file_bytes
 from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import JobState
+from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, FileMissing
@@ -95,9 +96,12 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
     )
     if wanted is None:
         _keep_forks(catalog, pointer, facts.forks)
-    return TableHealth(
-        identifier, facts, findings(facts, catalog.rules.health_thresholds), PartitionValues(metadata)
-    )
+    found = findings(facts, catalog.rules.health_thresholds)
+    ref = None if wanted is None else metadata.snapshot_refs.get(wanted)
+    branch = wanted if ref is not None and ref.is_branch else None
+    if snapshot is not None and branch != MAIN_BRANCH and (branch or snapshot != metadata.current_snapshot):
+        found = [about_snapshot(each, snapshot.snapshot_id, branch) for each in found]
+    return TableHealth(identifier, facts, found, PartitionValues(metadata))
 
 
 def listed_manifests(

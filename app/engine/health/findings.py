@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from shlex import quote
 from typing import Final
 
 from app.engine.health.facts import FileFacts, HealthFacts, MetadataFacts
 from app.engine.health.metadata_facts import small_below
 from app.engine.health.thresholds import HealthThresholds
 from app.engine.model.format_versions import FORMAT_VERSIONS
+from app.engine.model.ids import SnapshotId
 
 _DAY_MS: Final = 86_400_000
 _COMPACT: Final = "icetower maintain {table} --jobs rewrite-data-files --spark 'local[*]'"
@@ -23,6 +25,7 @@ _REWRITE_ALL: Final = (
 _SORT_ALL: Final = _REWRITE_ALL.replace("options", "strategy => 'sort', options")
 _SET: Final = "ALTER TABLE {sql} SET TBLPROPERTIES "
 _REWRITE_MANIFESTS: Final = "icetower table rewrite-manifests {table}"
+_REMOVE_DANGLING: Final = "icetower table remove-dangling-deletes {table}"
 
 
 class Severity(StrEnum):
@@ -56,6 +59,24 @@ def findings(facts: HealthFacts, limits: HealthThresholds) -> list[HealthFinding
     """Return what there is to say about a table, the most urgent first."""
     found = [finding for rule in _RULES for finding in rule(facts, limits)]
     return sorted(found, key=lambda finding: _RANKS[finding.severity])
+
+
+def about_snapshot(finding: HealthFinding, snapshot_id: SnapshotId, branch: str | None) -> HealthFinding:
+    """Return a finding about another snapshot than that of main, with a command for that one.
+
+    Args:
+        finding: what was found.
+        snapshot_id: of the snapshot.
+        branch: of which it is the head.
+    """
+    command = finding.command
+    if command in (_REWRITE_MANIFESTS, _REMOVE_DANGLING):
+        command = None if branch is None else f"{command} --branch {quote(branch)}"
+    elif command == _COUNT_PARTITIONS:
+        command = f"{command} --snapshot-id {snapshot_id}"
+    elif command in (_COMPACT, _COUNT_VALUES) or (command or "").startswith("CALL "):
+        command = None  # Spark's procedures are about main.
+    return replace(finding, command=command)
 
 
 def unreadable(reason: str) -> HealthFinding:
@@ -198,7 +219,7 @@ def _dangling(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthF
             "dangling-deletes",
             Severity.INFO,
             f"{facts.files.dangling_deletes} of {facts.files.delete_files} delete files apply to no data file.",
-            "icetower table remove-dangling-deletes {table}",
+            _REMOVE_DANGLING,
         )
 
 

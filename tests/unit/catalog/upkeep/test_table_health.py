@@ -13,7 +13,7 @@ from app.catalog.upkeep.profile import load_profile
 from app.catalog.upkeep.table_health import TableHealth, table_health
 from app.catalog.upkeep.upkeep_plans import table_upkeep
 from app.catalog.upkeep.warehouse_health import warehouse_health
-from app.engine.change.updates import SetProperties
+from app.engine.change.updates import SetProperties, SetSnapshotRef
 from app.engine.model.ids import Location
 from app.engine.model.jobs import Job
 from app.errors import CorruptMetadata, FileMissing, NoSuchSnapshot, NoSuchTable
@@ -210,6 +210,27 @@ def test_limits_are_those_of_the_server(catalog: Catalog, writer: TableFiles) ->
 
     assert [finding.code for finding in table_health(catalog, DEPARTURES).findings] == []
     assert [finding.code for finding in table_health(strict, DEPARTURES).findings] == ["snapshots"]
+
+
+def test_commands_mend_the_snapshot_that_was_asked_about(catalog: Catalog, writer: TableFiles) -> None:
+    table_in(catalog)
+    first = head(write(catalog, writer, "a")).snapshot_id
+    last = head(write(catalog, writer, "b")).snapshot_id
+    branch = SetSnapshotRef(ref_name="it's", snapshot_id=last, type="branch")
+    commit_to(catalog, branch, SetSnapshotRef(ref_name="tag", snapshot_id=first, type="tag"))
+    limits = replace(catalog.rules.health_thresholds, small_manifests=0)
+    strict = replace(
+        catalog, server=replace(catalog.server, rules=replace(catalog.rules, health_thresholds=limits))
+    )
+
+    def command(wanted: str | None) -> str | None:
+        (finding,) = table_health(strict, DEPARTURES, wanted).findings
+        return finding.command
+
+    of_main = "icetower table rewrite-manifests {table}"
+    assert [command(wanted) for wanted in (None, "main", str(last))] == [of_main] * 3
+    assert command("it's") == of_main + " --branch 'it'\"'\"'s'"
+    assert [command(wanted) for wanted in ("tag", str(first))] == [None, None]
 
 
 def test_profile_has_the_columns_of_the_state_that_is_asked_for(catalog: Catalog, writer: TableFiles) -> None:

@@ -16,7 +16,14 @@ from app.engine.health.facts import (
     StatisticsFacts,
     SummaryTotals,
 )
-from app.engine.health.findings import HealthFinding, Severity, badness, findings, unreadable
+from app.engine.health.findings import (
+    HealthFinding,
+    Severity,
+    about_snapshot,
+    badness,
+    findings,
+    unreadable,
+)
 from app.engine.health.thresholds import HealthThresholds
 from app.engine.model.ids import SnapshotId
 
@@ -272,3 +279,21 @@ def test_small_files_that_are_alone_in_their_partitions_are_mended_by_no_job(
     assert found.code == "small-files"
     assert (found.command is not None) == is_mended_by_a_job
     assert ("coarser partition spec" in found.message) != is_mended_by_a_job
+
+
+def test_commands_about_another_snapshot_leave_main_alone() -> None:
+    facts = with_files(average_bytes=1024.0, old_spec_files=3, dangling_deletes=1, position_delete_files=1)
+    stale = StatisticsFacts(SnapshotId(5), 2)
+    found = findings(
+        replace(facts, metadata=replace(METADATA, snapshots=101, partition_statistics=stale)), LIMITS
+    )
+
+    about = {each.code: about_snapshot(each, SnapshotId(7), "audit").command for each in found}
+
+    assert about == {
+        "small-files": None,
+        "snapshots": "icetower table expire {table}",
+        "old-spec-files": None,
+        "dangling-deletes": "icetower table remove-dangling-deletes {table} --branch audit",
+        "stale-partition-statistics": "icetower table partition-statistics {table} --snapshot-id 7",
+    }
