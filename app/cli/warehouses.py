@@ -173,7 +173,12 @@ def drop_warehouse(name: Name, uri: Uri = None) -> None:
 def warehouse_health(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="The warehouse; the server's default one if left out."),
+        typer.Argument(
+            metavar="NAME",
+            envvar="ICETOWER_WAREHOUSE",
+            show_envvar=False,
+            help="The warehouse; that of ICETOWER_WAREHOUSE, or the server's default one, if left out.",
+        ),
     ] = None,
     most: Annotated[int, typer.Option("--tables", min=1, help="How many tables are shown.")] = 50,
     uri: Uri = None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.unit.cli.conftest import Icetower
 
 
@@ -68,3 +70,13 @@ def test_a_property_without_a_value_is_wrong_usage(icetower: Icetower) -> None:
 
     assert refused.status == 2
     assert "'novalue' is not <key>=<value>" in refused.err
+
+
+def test_health_is_of_the_warehouse_that_a_variable_names(
+    icetower: Icetower, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / ".env").write_text("ICETOWER_WAREHOUSE=not-this-one\n")
+    monkeypatch.setenv("ICETOWER_WAREHOUSE", "nowhere")
+
+    assert icetower("warehouse", "health").err == "Error: Warehouse does not exist: nowhere\n"
+    assert icetower("warehouse", "health", "default").status == 0
