@@ -55,9 +55,8 @@ def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M,
         discard(files, standing)  # Raised only when the transaction certainly did not happen.
         for wish in standing:
             wish.fail(error)
-        # Of several, one may be to blame, as for metadata that is too large to be stored.
         if isinstance(error, BadRequest | IdempotencyKeyTaken | GivenUpMeanwhile) and len(wishes) > 1:
-            for wish in wishes:
+            for wish in wishes:  # One is to blame, as for metadata that is too large to be stored.
                 land_all([wish])
         return ()
     if outcome is PutOutcome.UNKNOWN and not _has_landed(catalog, standing, staged):

@@ -20,7 +20,7 @@ from app.catalog.context.seen.receipt_book import LOST_AFTER_MS, MOST_AT_ONCE, R
 from app.catalog.receipts import list_receipts, load_receipt, metadata_version
 from app.database.connections.database import Database
 from app.database.outcomes.receipt import ID_LENGTH, CommitReceipt, Outcome, ReceiptHead, id_of_time
-from app.database.outcomes.receipts import Receipts
+from app.database.outcomes.receipts import Receipts, insert_landed
 from app.database.schema.rows import receipts as rows
 from app.engine.change.requirements import AssertRefSnapshotId, Requirement
 from app.engine.change.updates import AddSnapshot, SetProperties, SetSnapshotRef, Update
@@ -80,6 +80,37 @@ def test_each_request_of_a_group_has_its_own_receipt(catalog: Catalog) -> None:
     assert outcome_of(catalog, idle[0]) is Outcome.UNCHANGED
     with pytest.raises(NoSuchCommit):
         load_receipt(catalog, refused[0].commit_id)
+
+
+class LandsWhileItIsWaitedFor(Receipts):
+    """The receipts where one transaction is open, of which nothing can be seen until it has ended."""
+
+    def __init__(self, database: Database, receipt: CommitReceipt) -> None:
+        super().__init__(database)
+        self._landing = receipt
+
+    def wait_for_open_transactions(self) -> None:
+        self._database.write(lambda connection: insert_landed(connection, [self._landing]))
+
+
+@pytest.mark.parametrize("known_as", [None, Outcome.UNKNOWN])
+def test_nothing_is_said_of_a_request_before_all_open_transactions_have_ended(
+    catalog: Catalog, known_as: Outcome | None
+) -> None:
+    """One of them may be the request's own, whose reply to COMMIT was lost."""
+    head = new_head(key="key")
+    stored = LandsWhileItIsWaitedFor(
+        catalog.server.receipts.stored._database, CommitReceipt(head, Outcome.LANDED, START_MS)
+    )
+    book = ReceiptBook(stored, catalog.server.now_ms)
+    asked = with_server(catalog, receipts=book)
+    if known_as is not None:
+        book.note(failed(head, known_as))
+
+    (found,) = list_receipts(asked, key="key", request_id=None)
+
+    assert found.outcome is Outcome.LANDED
+    assert outcome_of(asked, head) is Outcome.LANDED
 
 
 def test_a_rebased_commit_says_so(catalog: Catalog) -> None:
