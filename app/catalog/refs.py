@@ -259,7 +259,7 @@ def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recor
 def _receipt_of_older_build(
     catalog: Catalog, pointer: Pointer | None, identifier: TableIdentifier, name: str, recorded: str
 ) -> Receipt:
-    """Return a receipt of which an older build, or a server that still runs it, has recorded the place only."""
+    """Return a receipt of which an older build has recorded the place only."""
     changed = not recorded.startswith(_UNCHANGED)
     at = RecordedPlace.of_text(recorded.removeprefix(_UNCHANGED))
     after = catalog.read_file(TABLES, at.location, at.uuid).snapshot_refs.get(name)
