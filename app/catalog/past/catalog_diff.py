@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES
+from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.context.listings import Listing, Page
 from app.catalog.context.past.moments import moment_text
 from app.catalog.past.moments import check_moment
@@ -16,6 +16,7 @@ from app.engine.diff.metadata_diff import metadata_diff
 from app.engine.model.document import find_count
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
 from app.errors import CorruptMetadata, InvalidRequest
 from app.recoveries import InvalidMoment, PastIsGone
 
@@ -120,26 +121,23 @@ def _changed(catalog: Catalog, before: Moment, after: Moment) -> ChangedName | N
         return None
     old, old_metadata = _side(catalog, before)
     new, new_metadata = _side(catalog, after)
-    changes: tuple[str, ...] = ()
-    if old_metadata is not None and new_metadata is not None:
-        changes = _parts(old_metadata, new_metadata)
-    is_table = state.kind is PointerKind.TABLE
-    is_readable = not is_table or (
-        (old is None or old_metadata is not None) and (new is None or new_metadata is not None)
-    )
-    return ChangedName(state.kind, old, new, changes, is_readable)
+    is_readable = (old is None or old_metadata is not None) and (new is None or new_metadata is not None)
+    return ChangedName(state.kind, old, new, _changes(old_metadata, new_metadata), is_readable)
 
 
-def _side(catalog: Catalog, moment: Moment) -> tuple[Side | None, TableMetadata | None]:
+def _side(catalog: Catalog, moment: Moment) -> tuple[Side | None, TableMetadata | ViewMetadata | None]:
     state, at_ms = moment
     if state is None:
         return None, None
     side = Side(state.identifier, state.uuid, state.location)
-    if state.location is None or state.kind is PointerKind.VIEW:
+    if state.location is None:
         return side, None
     pointer = state.pointer(catalog.warehouse.id, state.location)
+    then = replace(catalog, as_of_ms=at_ms)
     try:
-        metadata = replace(catalog, as_of_ms=at_ms).read(TABLES, pointer)
+        if state.kind is PointerKind.VIEW:
+            return side, then.read(VIEWS, pointer)
+        metadata = then.read(TABLES, pointer)
     except (PastIsGone, CorruptMetadata):
         return side, None
     snapshot = metadata.current_snapshot
@@ -149,9 +147,20 @@ def _side(catalog: Catalog, moment: Moment) -> tuple[Side | None, TableMetadata 
     return replace(side, snapshot_id=snapshot.snapshot_id, rows=rows), metadata
 
 
-def _parts(before: TableMetadata, after: TableMetadata) -> tuple[str, ...]:
+def _changes(
+    before: TableMetadata | ViewMetadata | None, after: TableMetadata | ViewMetadata | None
+) -> tuple[str, ...]:
+    parts: dict[str, object] = {}
+    if isinstance(before, TableMetadata) and isinstance(after, TableMetadata):
+        parts = _parts_of_table(before, after)
+    elif isinstance(before, ViewMetadata) and isinstance(after, ViewMetadata):
+        parts = _parts_of_view(before, after)
+    return tuple(part for part, is_different in parts.items() if is_different)
+
+
+def _parts_of_table(before: TableMetadata, after: TableMetadata) -> dict[str, object]:
     found = metadata_diff(before, after)
-    parts = {
+    return {
         "uuid": before.uuid != after.uuid,
         "format-version": found.format_version,
         "location": found.location,
@@ -162,7 +171,22 @@ def _parts(before: TableMetadata, after: TableMetadata) -> tuple[str, ...]:
         "refs": found.refs,
         "snapshots": found.snapshots_added or found.snapshots_removed,
     }
-    return tuple(part for part, is_different in parts.items() if is_different)
+
+
+def _parts_of_view(before: ViewMetadata, after: ViewMetadata) -> dict[str, object]:
+    was, now = before.current_version, after.current_version
+    old_fields, new_fields = (
+        next(schema for schema in view.schemas if schema.schema_id == view.current_version.schema_id).fields
+        for view in (before, after)
+    )
+    return {
+        "uuid": before.uuid != after.uuid,
+        "location": before.location != after.location,
+        "schema": old_fields != new_fields,
+        "properties": before.properties != after.properties,
+        "query": (was.representations, was.default_catalog, was.default_namespace)
+        != (now.representations, now.default_catalog, now.default_namespace),
+    }
 
 
 def _namespaces(catalog: Catalog, from_ms: int, to_ms: int) -> list[ChangedNamespace]:

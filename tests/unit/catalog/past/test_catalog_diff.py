@@ -13,11 +13,21 @@ from app.catalog.context.listings import Page
 from app.catalog.context.past.moments import moment_text
 from app.catalog.namespaces import create_namespace
 from app.catalog.past.catalog_diff import ChangedName, Side, load_catalog_diff
-from app.engine.change.updates import SetProperties
+from app.catalog.views import replace_view
+from app.engine.change.updates import AddViewVersion, SetCurrentViewVersion, SetProperties, Update
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidRequest
 from app.recoveries import InvalidMoment
-from tests.builders.tables import FLIGHTS, append, append_to, commit_to, snapshot_on, table_in, view_in
+from tests.builders.tables import (
+    FLIGHTS,
+    append,
+    append_to,
+    commit_to,
+    snapshot_on,
+    table_in,
+    view_in,
+    view_version,
+)
 
 
 def name(text: str) -> TableIdentifier:
@@ -87,6 +97,43 @@ def test_metadata_that_is_gone_is_marked(catalog: Catalog) -> None:
     assert changed.changes == ()
     assert changed.before is not None
     assert changed.before.rows is None
+
+
+@pytest.mark.parametrize(
+    ("updates", "changes"),
+    [
+        ([SetProperties(updates={"k": "v"})], ("properties",)),
+        (
+            [
+                AddViewVersion(view_version=view_version("SELECT 2").replace(timestamp_ms=2)),
+                SetCurrentViewVersion(view_version_id=-1),
+            ],
+            ("query",),
+        ),
+    ],
+)
+def test_what_of_a_view_is_different(
+    catalog: Catalog, updates: Sequence[Update], changes: tuple[str, ...]
+) -> None:
+    view_in(catalog, name("v"))
+    before = now(catalog)
+    replace_view(catalog, name("v"), (), updates)
+
+    (changed,) = load_catalog_diff(catalog, before, None, Page()).names.items
+
+    assert (changed.changes, changed.is_readable) == (changes, True)
+
+
+def test_view_whose_metadata_is_gone_is_marked(catalog: Catalog) -> None:
+    old = view_in(catalog, name("v"))
+    before = now(catalog)
+    replace_view(catalog, name("v"), (), [SetProperties(updates={"k": "v"})])
+    assert old.location is not None
+    catalog.files.delete(old.location)
+
+    (changed,) = load_catalog_diff(catalog, before, None, Page()).names.items
+
+    assert (changed.changes, changed.is_readable) == ((), False)
 
 
 @pytest.mark.parametrize("total", ["9" * 25, "9" * 5000, "many"])
