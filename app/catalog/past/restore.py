@@ -164,9 +164,8 @@ def _staying(now: TableMetadata, then: TableMetadata) -> frozenset[str]:
     if MOVED_TO in now.properties or MOVED_TO in then.properties:
         staying |= {MOVED_TO, GC_ENABLED}  # A fence is about what another catalog has now.
     if NAME_MAPPING not in then.properties:
-        staying.add(
-            NAME_MAPPING
-        )  # Files that came since, on branches and in older snapshots, are read by it.
+        # Files that came since, on branches and in older snapshots, are read by it.
+        staying.add(NAME_MAPPING)
     staying |= {name for name, value in then.properties.items() if _is_refused(name, value)}
     return frozenset(staying)
 
