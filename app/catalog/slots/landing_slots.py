@@ -65,13 +65,16 @@ class LandingSlots:
         return self._longest_hold_s > 0
 
     async def bound(self, holding: Awaitable[None]) -> None:
-        """Wait for what holds an answer back, but no longer than the operator allows."""
+        """Wait for what holds a commit or an answer back, but no longer than the operator allows."""
         await wait_at_most(holding, self._longest_hold_s)
 
     async def ask(self, table: QueuedTable, writer: str) -> None:
-        """Return once a commit may land: no other writer's slot is open."""
+        """Return once a commit may land: no other writer's slot is open, or it has waited long enough.
+
+        It lands or loses its race then like any other; slots may follow each other for longer than its client waits.
+        """
         self._expect(table, writer)
-        await self._table(table).wait_in(at_gate=True, writer=writer)
+        await self.bound(self._table(table).wait_in(at_gate=True, writer=writer))
 
     async def hold(
         self,

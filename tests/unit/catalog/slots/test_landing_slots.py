@@ -137,6 +137,22 @@ def test_nothing_is_held_longer_than_the_operator_allows(queues: LandingQueues) 
     run(course())
 
 
+def test_no_commit_waits_longer_for_slots_than_the_operator_allows(
+    slow_queues: LandingQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landing_slots, "LATE_S", 0)
+
+    async def course() -> None:
+        slots = slots_on(slow_queues, 0.05)
+        # Its slot opens at once, and stays open.
+        await lose(slots, "a", RetryRules(min_wait_ms=0), times=2)
+        await slots.ask(TABLE, "newcomer")
+        seen = slow_queues.load(TABLE.pointer_id)
+        assert read_queue(seen).closed_until_ms("newcomer", seen.now_ms) is not None, "the slot is open still"
+
+    run(course())
+
+
 def test_nobody_is_held_until_a_time_that_the_database_had_before_its_clock_was_set_back(
     queues: LandingQueues, monkeypatch: pytest.MonkeyPatch
 ) -> None:
