@@ -48,10 +48,12 @@ from app.fileio.wanted import ask_if_wanted
 from app.shares import Group, group_at_work
 
 Work = TypeVar("Work")
-_TRANSACTIONS = "/v1/transactions/commit"
-_FIRST_TABLE = re.compile(rb'"identifier"\s*:\s*\{[^{}]{1,2000}\}')
+_NAMING_IN_BODY = frozenset(
+    {"/v1/transactions/commit", "/v1/tables/rename", "/v1/views/rename", "/v1/undrop", "/v1/restore"}
+)
+_FIRST_NAME = re.compile(rb'\{[^{}]{0,1000}"namespace"[^{}]{1,1000}\}')
 _HEAD_OF_BODY = 4096
-"""Bytes in which the first table of a transaction is looked for: no thread parses the body before it has room."""
+"""Bytes in which the first name is looked for: no thread parses the body before it has room."""
 _PROXIES = (b"x-forwarded-for", b"forwarded", b"via")
 """Headers by which proxies show themselves."""
 
@@ -269,10 +271,11 @@ class Visit:
     def _place(self) -> str:
         """What it is about.
 
-        What is no table is kept apart by its path, as a namespace's listing. A transaction is about its first table.
+        What is no table is kept apart by its path, as a namespace's listing. A transaction, and what else has its names
+        in the body, is about the first of them.
         """
         path: str = self._scope["path"]
-        if path == _TRANSACTIONS and (first := _FIRST_TABLE.search(self.body, 0, _HEAD_OF_BODY)):
+        if path in _NAMING_IN_BODY and (first := _FIRST_NAME.search(self.body, 0, _HEAD_OF_BODY)):
             return f"{path} {first[0].decode('latin-1')}"
         return "/".join(path.split("/", 6)[:6]) if "table" in self._path or "view" in self._path else path
 
