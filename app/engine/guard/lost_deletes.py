@@ -40,10 +40,15 @@ class Moves:
     """Of the new files."""
     left: list[ManifestFile] = field(default_factory=list)
     """New manifests that name files which it removes."""
+    adds_deletes: bool = False
+    """Whether it may have moved deletes as well."""
 
     def note(self, manifest: ManifestFile, entries: Iterable[EntryFacts]) -> None:
         """Note what a new manifest adds and removes."""
-        if self.snapshot.operation != "replace" or manifest.content is not ManifestContent.DATA:
+        if self.snapshot.operation != "replace":
+            return
+        if manifest.content is not ManifestContent.DATA:
+            self.adds_deletes |= any(entry.status is EntryStatus.ADDED for entry in entries)
             return
         removes = False
         for entry in entries:
@@ -63,7 +68,7 @@ class Moves:
         Rows that keep their age were read at that age: deletes since then have not been applied to them. Deletes of an
         unpartitioned spec apply everywhere.
         """
-        if self.age is None:
+        if self.age is None or self.adds_deletes:
             return []
         moved = {manifest.partition_spec_id for manifest in self.left} - self.specs
         moved -= {spec.spec_id for spec in table.partition_specs if spec.is_unpartitioned}

@@ -144,6 +144,15 @@ def test_deletes_that_the_rewrite_itself_removes_are_lost_just_so() -> None:
     assert kinds(table.guarded(made)) == [FindingKind.LOST_DELETES]
 
 
+def test_deletes_that_may_have_moved_with_the_rows_are_not_lost() -> None:
+    table = after_deletes(DELETES)
+    moved = replace(DELETES, file_path=Location("moved"), spec_id=SpecId(1))
+
+    made = table.commit("replace", [NEW, moved], [OLD, DELETES], sequence_number=1)
+
+    assert kinds(table.guarded(made)) == []
+
+
 def test_deletes_that_cannot_be_read_leave_it_open() -> None:
     table = after_deletes(DELETES)
     made = table.commit("replace", [NEW], [OLD], sequence_number=1)
