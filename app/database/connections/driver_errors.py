@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 _DEADLOCK, _SERIALIZATION_FAILURE = "40P01", "40001"
 _READ_ONLY, _LOCK_NOT_FREE, _STOOD_STILL = "25006", "55P03", "25P03"
 _BROKEN_CONSTRAINT = "23"
-_TOO_LONG = "54000"
-"""Of Postgres: an index takes no text of more than 2,704 bytes, unless it can be compressed."""
+_OVER_A_LIMIT = "54000"
 _CONNECTION_ERRORS = ("08", "57P")
 _MISSING_SCHEMA_OBJECT = {"42P01", "42703"}
 _NO_SCHEMA = "3F000"
@@ -95,7 +94,7 @@ def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind | Invali
     """Return the error to raise for a failure that certainly changed nothing."""
     if _holds_nul(error):
         return InvalidRequest("The request holds the character NUL where no text of the database can")
-    if error_code(error) == _TOO_LONG:
+    if _is_too_long_for_an_index(error):
         return InvalidRequest(
             "A location in the request is too long for the database: Postgres takes 2,704 bytes, unless they repeat "
             "themselves. Nothing was changed; choose a shorter one"
@@ -214,6 +213,19 @@ def _holds_nul(error: Exception) -> bool:
         and origin.sqlstate is None
         and "NUL" in str(origin)
     )
+
+
+def _is_too_long_for_an_index(error: Exception) -> bool:
+    """Say whether a text was too long for an index of Postgres, which takes 2,704 bytes.
+
+    The code alone may also mean that the database has no number left for a transaction.
+    """
+    origin = origin_of(error)
+    if not _is_of_postgres(origin) or origin.sqlstate != _OVER_A_LIMIT:
+        return False
+    # Its messages are in any language. The index is named from 2,704 bytes on, and not from 8,191 on.
+    found = origin.diag
+    return found.constraint_name is not None or (found.source_function or "").startswith("index_form_tuple")
 
 
 def _lacks_schema(error: Exception) -> bool:

@@ -99,6 +99,11 @@ def test_text_that_postgres_cannot_hold_is_the_requests_fault() -> None:
     assert type(our_error(wrapped(psycopg.DataError("another")))) is DatabaseUnavailable
 
 
+def test_a_limit_of_the_whole_database_is_no_fault_of_the_request() -> None:
+    """Postgres has one code for an index and for transactions that have no number left."""
+    assert type(our_error(wrapped(postgres_error("54000")))) is DatabaseUnavailable
+
+
 @pytest.mark.parametrize(
     "error",
     [
