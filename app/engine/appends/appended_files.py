@@ -123,7 +123,7 @@ class ParquetFile(AppendedFile):
             for field in schema.fields
             if isinstance(field.type, PrimitiveType) and field.id not in columns.leaves
         }
-        lost = rules.lost_in_path(self.path, absent)
+        lost = rules.lost_in_path(self.path, absent, self.partition)
         if lost is not None:
             raise InvalidDataFile(
                 self.path,

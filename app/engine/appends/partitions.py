@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
@@ -103,7 +103,7 @@ class PartitionRules:
                 found[field.name] = None if text == _HIVE_NULL else field.read_text(path, unquote(text))
         return found
 
-    def lost_in_path(self, path: str, absent: Mapping[str, FieldId]) -> str | None:
+    def lost_in_path(self, path: str, absent: Mapping[str, FieldId], given: Collection[str]) -> str | None:
         """Return a column whose value in a folder readers would not find; None if all is found.
 
         Of a column that the file does not have they take it from an identity partition only.
@@ -111,12 +111,17 @@ class PartitionRules:
         Args:
             path: of the file.
             absent: the columns that it does not have, by their names.
+            given: the fields whose values are given in another way.
         """
-        found = {field.name: field.source_id for field in self._fields if field.transform.name == "identity"}
+        fields = [field for field in self._fields if field.transform.name == "identity"]
+        found = {(field.name, field.source_id) for field in fields}
+        named = {field.source_id for field in fields if field.name in given}
         for folder in path.split("/")[:-1]:
             name, separator, text = folder.partition("=")
             name = unquote(name)
-            if separator and text != _HIVE_NULL and name in absent and found.get(name) != absent[name]:
+            if not separator or text == _HIVE_NULL or name not in absent or absent[name] in named:
+                continue
+            if (name, absent[name]) not in found:
                 return name
         return None
 

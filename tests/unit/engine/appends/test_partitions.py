@@ -61,6 +61,20 @@ def test_folder_whose_value_readers_would_not_find_is_refused(fields: list[Any])
     parquet_file(both, path=path, from_path=True).data_file(table)
 
 
+def test_value_of_a_folder_is_not_lost_that_is_given_by_the_name_of_its_field() -> None:
+    """The field of a spec may be called otherwise than its column."""
+    columns = [column(1, "c", "date"), column(2, "other", "date")]
+    table = table_of(columns, [partitioned_by("identity", name="d")])
+    no_c = parquet(pa.table({"other": pa.array([2], pa.date32())}))
+    path = "s3://bucket/t/c=1970-01-03/x.parquet"
+
+    file = parquet_file(no_c, {"d": "1970-01-03"}, path=path, from_path=True)
+
+    assert file.data_file(table).partition == (2,)
+    with pytest.raises(InvalidDataFile, match="gives column c a value"):
+        parquet_file(no_c, path=path, from_path=True).data_file(table)
+
+
 @pytest.mark.parametrize(
     ("transform", "folder", "value"),
     [
