@@ -6,7 +6,7 @@ import gzip
 import json
 import socket
 from contextlib import closing, suppress
-from http.client import HTTPResponse
+from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 
 import pytest
@@ -302,6 +302,27 @@ def test_wish_for_another_protocol_is_passed_over(victim: Victim, upgrade: str) 
 
 
 @pytest.mark.parametrize("upgrade", ["TLS/1.2", "h2c", "websocket"])
+def test_connection_goes_on_after_a_wish_for_another_protocol(victim: Victim, upgrade: str) -> None:
+    """Iceberg's Java client has one in each load, and slots know writers by their connections."""
+    wish = {"Upgrade": upgrade, "Connection": "Upgrade"}
+    unchanged = json.dumps({"removals": ["never-there"]})
+    with closing(HTTPConnection("127.0.0.1", victim.port, timeout=PATIENCE_SECONDS)) as own:
+        own.connect()
+        used = own.sock
+        for method, path, body, headers in (
+            (GET, f"{NS}/a/tables/t", None, wish),
+            (POST, f"{NS}/a/properties", unchanged, {"Content-Type": "application/json"}),
+            (HEAD, f"{NS}/a/tables/t", None, wish),
+            (GET, f"{NS}/a/tables/t", None, wish),
+        ):
+            own.request(method, path, body, headers)
+            answer = own.getresponse()
+            answer.read()
+            assert answer.status in (200, 204)
+        assert own.sock is used
+
+
+@pytest.mark.parametrize("upgrade", ["TLS/1.2", "h2c", "websocket"])
 def test_body_that_comes_with_a_wish_for_another_protocol_is_no_request_of_its_own(
     victim: Victim, upgrade: str
 ) -> None:
@@ -326,6 +347,21 @@ def test_body_that_comes_with_a_wish_for_another_protocol_is_no_request_of_its_o
     assert "may not come with the header Upgrade" in refusal["error"]["message"]
     assert send(victim.port, request(GET, f"{NS}/hidden", {}, None)).status == 404
     victim.check_unchanged()
+
+
+def test_client_that_sends_a_large_body_with_a_wish_for_another_protocol_hears_why(victim: Victim) -> None:
+    """It reads no answer before all is sent: a connection that is closed at once would be reset meanwhile."""
+    body = b"x" * 3_000_000
+    head = f"POST {NS}/a/properties HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += f"Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: {len(body)}\r\n\r\n"
+
+    for _ in range(5):
+        with closing(socket.create_connection(("127.0.0.1", victim.port), PATIENCE_SECONDS)) as own:
+            own.sendall(head.encode())
+            own.sendall(body)
+            answer = HTTPResponse(own, method=POST)
+            answer.begin()
+            assert "may not come with the header Upgrade" in answer.read().decode()
 
 
 def test_request_id_that_cannot_be_a_header_is_not_sent_back(victim: Victim) -> None:

@@ -10,7 +10,7 @@ from app.api.entrance.body_budget import BodyBudget
 from app.api.entrance.web_pages import check_media_type
 from app.errors import InvalidRequest, RequestTooLarge
 
-_BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
+BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 """A request with one of these may have a body, whatever its method."""
 _LONGEST_NUMBER = 18
 SMALL_BYTES = 64 * 1024
@@ -39,7 +39,7 @@ class Incoming:
         self._received = 0
         self._taken = 0
         self._announced: int | None = None
-        self.is_whole = _BODY_HEADERS.isdisjoint(headers)
+        self.is_whole = BODY_HEADERS.isdisjoint(headers)
         """Whether nothing more of the body can come."""
 
     def check(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from app.api.entrance.incoming import BODY_HEADERS
 from app.api.error_responses import RETRY_AFTER_SECONDS, error_body
 from app.cli.server.connections import Connections, TimeLimits, connections_for
 from app.cli.server.lingering import LingeringTransport
@@ -47,6 +48,7 @@ class CatalogProtocol(HttpToolsProtocol):
         self._received = 0
         self._timer: asyncio.TimerHandle | None = None
         self._is_new = True
+        self._is_body_unread = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start to wait for a request."""
@@ -80,6 +82,8 @@ class CatalogProtocol(HttpToolsProtocol):
         if self.transport.is_lingering:
             self.transport.discard()
             return
+        if self._is_body_unread:
+            return
         super().data_received(data)
         self._received += len(data)
         if (
@@ -100,9 +104,9 @@ class CatalogProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Wait for the body."""
         super().on_headers_complete()
-        if self.parser.should_upgrade():
-            # It is answered as it is. The parser ends it with its head, and takes its body for the next request.
-            self.cycle.keep_alive = False
+        if self.parser.should_upgrade() and not BODY_HEADERS.isdisjoint(name for name, _ in self.headers):
+            # The parser ends such a request with its head, and would take the body for the next one.
+            self._is_body_unread, self.cycle.keep_alive = True, False
         self._awaited = Awaited.BODY
         self._received = 0
 
@@ -110,6 +114,8 @@ class CatalogProtocol(HttpToolsProtocol):
         """Wait for nothing: the answer comes next, or is out already."""
         super().on_message_complete()
         cycle = self._cycle
+        if self._is_body_unread:
+            return  # It is still to come, and closing lingers.
         is_answered = cycle is None or cycle.response_complete
         self._awaited = Awaited.REQUEST if is_answered else Awaited.NOTHING
 
