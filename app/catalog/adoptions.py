@@ -14,6 +14,7 @@ from app.catalog.filesystem_tables.versions import TableFolder
 from app.catalog.named import register
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
+from app.engine.upkeep.command_lines import on_the_command_line
 from app.errors import CommitStateUnknown, InvalidMetadata, InvalidRequest, Unavailable
 from app.formats.metadata.version_names import version_in
 
@@ -65,9 +66,10 @@ def adopt_table(catalog: Catalog, identifier: TableIdentifier, location: str) ->
         return adopted_from(catalog, version.location)
     except Unavailable as error:
         # It would say that nothing was changed.
+        name = on_the_command_line(identifier, catalog.warehouse.name)
         raise CommitStateUnknown(
             f"{identifier} is adopted with {version.location}, but it is not known whether writers have added versions "
-            f"since, of which the catalog would know nothing: {error}. `icetower table health {identifier}` shows them"
+            f"since, of which the catalog would know nothing: {error}. `icetower table health {name}` shows them"
         ) from error
 
 

@@ -40,7 +40,7 @@ def test_store_that_is_silent_after_the_adoption_does_not_make_it_one_that_did_n
     namespaces.create_namespace(beside, Namespace(("sales",)), {})
     silent = SilentOnce(tree.files, lambda: beside.find(identifier("sales.t")) is not None)
 
-    with pytest.raises(CommitStateUnknown, match="is adopted"):
+    with pytest.raises(CommitStateUnknown, match=r"is adopted.*table health sales\.t --warehouse rows`"):
         adopt_table(
             with_server(beside, files_of=lambda _warehouse: silent),
             identifier("sales.t"),
