@@ -242,28 +242,30 @@ def _spec_for(table: TableAnswer, folder: ParquetFolder) -> int | None:
         InvalidDataFile: a column that the paths have values of was never in the table.
     """
     metadata = table.metadata
-    schemas = {
-        schema["schema-id"]: [field["name"] for field in schema["fields"]] for schema in metadata["schemas"]
+    schemas = {schema["schema-id"]: schema["fields"] for schema in metadata["schemas"]}
+    columns = {field["id"]: field["name"] for field in schemas[metadata["current-schema-id"]]}
+    # A field of a spec keeps its name when its column gets another one.
+    identities = {
+        spec["spec-id"]: {
+            field["name"]
+            for field in spec["fields"]
+            if field["transform"] == "identity" and field["source-id"] in columns
+        }
+        for spec in metadata["partition-specs"]
     }
+    there = {*columns.values()}.union(*identities.values())
+    former = {field["name"] for fields in schemas.values() for field in fields}
     for name in folder.partitions:
-        if not any(name in names for names in schemas.values()):
+        if name not in there | former:
             raise InvalidDataFile(
                 folder.files[0],
                 f"its folders name the column {name}, which the table does not have: add it, as an identity partition",
             )
-    wanted = folder.partitions.keys() & schemas[metadata["current-schema-id"]]
+    wanted = folder.partitions.keys() & there
     default = metadata["default-spec-id"]
-    specs = sorted(
-        metadata["partition-specs"],
-        key=lambda spec: (spec["spec-id"] == default, spec["spec-id"]),
-        reverse=True,
-    )
-    found = next((spec["spec-id"] for spec in specs if wanted <= _identities(spec)), default)
+    newest_first = sorted(identities, key=lambda spec_id: (spec_id == default, spec_id), reverse=True)
+    found = next((spec_id for spec_id in newest_first if wanted <= identities[spec_id]), default)
     return None if found == default else int(found)
-
-
-def _identities(spec: JsonObject) -> set[str]:
-    return {field["name"] for field in spec["fields"] if field["transform"] == "identity"}
 
 
 def _append(

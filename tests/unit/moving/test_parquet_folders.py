@@ -108,6 +108,36 @@ def test_folders_keep_their_values_after_the_table_was_partitioned_anew(
     assert days_of(catalog) == ["2025-10-08", "2025-10-09"]
 
 
+def test_folders_keep_their_values_after_their_column_was_renamed(
+    catalog: RemoteCatalog, tmp_path: Path
+) -> None:
+    """Also where no schema has its old name any more, as after an expiry."""
+    root = tmp_path / "warehouse" / "days"
+    write(root, "day=2025-10-08/a.parquet", 1)
+    again(catalog, root)
+    fields = catalog.tables.load(RAW).metadata["schemas"][0]["fields"]
+    renamed = [{**field, "name": "on"} if field["name"] == "day" else field for field in fields]
+    source = next(field["id"] for field in fields if field["name"] == "day")
+    by_month = {"source-id": source, "field-id": 1001, "name": "month", "transform": "month"}
+    catalog.tables.commit(
+        RAW,
+        [
+            {"action": "add-schema", "schema": {"type": "struct", "fields": renamed}},
+            {"action": "set-current-schema", "schema-id": -1},
+            {"action": "add-spec", "spec": {"fields": [by_month]}},
+            {"action": "set-default-spec", "spec-id": -1},
+        ],
+    )
+    write(root, "day=2025-10-09/b.parquet", 2)
+    again(catalog, root)
+    catalog.tables.commit(RAW, [{"action": "remove-schemas", "schema-ids": [0]}])
+    write(root, "day=2025-10-10/c.parquet", 3)
+
+    again(catalog, root)
+
+    assert days_of(catalog) == ["2025-10-08", "2025-10-09", "2025-10-10"]
+
+
 def test_folders_that_name_a_column_which_the_table_never_had_are_refused(
     catalog: RemoteCatalog, tmp_path: Path
 ) -> None:
