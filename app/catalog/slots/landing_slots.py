@@ -69,7 +69,7 @@ class LandingSlots:
         await wait_at_most(holding, self._longest_hold_s)
 
     async def ask(self, table: QueuedTable, writer: str) -> None:
-        """Return once a commit may land: no other writer's slot is open, or it has waited long enough.
+        """Return once a commit may land: no other writer's slot is open, or it has waited enough.
 
         It lands or loses its race then like any other; slots may follow each other for longer than its client waits.
         """
