@@ -303,7 +303,7 @@ def test_wish_for_another_protocol_is_passed_over(victim: Victim, upgrade: str) 
 
 @pytest.mark.parametrize("upgrade", ["TLS/1.2", "h2c", "websocket"])
 def test_connection_goes_on_after_a_wish_for_another_protocol(victim: Victim, upgrade: str) -> None:
-    """Iceberg's Java client has one in each load, and slots know writers by their connections."""
+    """Java's clients may have one in each request, and slots know writers by their connections."""
     wish = {"Upgrade": upgrade, "Connection": "Upgrade"}
     unchanged = json.dumps({"removals": ["never-there"]})
     with closing(HTTPConnection("127.0.0.1", victim.port, timeout=PATIENCE_SECONDS)) as own:
