@@ -245,19 +245,18 @@ def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recor
         MetadataFileMissing: an older build has recorded it, and the metadata of then is gone.
     """
     catalog.permit("load_ref", identifier)
-    pointer = catalog.find(identifier)
     if not recorded.startswith("["):
-        return _receipt_of_older_build(catalog, pointer, identifier, name, recorded)
+        return _receipt_of_older_build(catalog, identifier, name, recorded)
     changed, *refs, location_before, location = orjson.loads(recorded)
     before, after = (None if ref is None else SnapshotRef.from_object(ref) for ref in refs)
-    event = None if pointer is None or not changed else _event_at(catalog, pointer, location)
+    event = _event_at(catalog, catalog.find(identifier), location) if changed else None
     return _receipt(
         identifier, name, _Change(before, after, location_before), location, event, changed=changed
     )
 
 
 def _receipt_of_older_build(
-    catalog: Catalog, pointer: Pointer | None, identifier: TableIdentifier, name: str, recorded: str
+    catalog: Catalog, identifier: TableIdentifier, name: str, recorded: str
 ) -> Receipt:
     """Return a receipt of which an older build has recorded the place only."""
     changed = not recorded.startswith(_UNCHANGED)
@@ -267,7 +266,7 @@ def _receipt_of_older_build(
         return _receipt(
             identifier, name, _Change(after, after, at.location), at.location, None, changed=False
         )
-    event = None if pointer is None else _event_at(catalog, pointer, at.location)
+    event = _event_at(catalog, catalog.find(identifier), at.location)
     previous = event.previous_location if event else None
     before: SnapshotRef | None = None
     if previous is not None:
@@ -278,7 +277,9 @@ def _receipt_of_older_build(
     return _receipt(identifier, name, _Change(before, after, previous), at.location, event, changed=True)
 
 
-def _event_at(catalog: Catalog, pointer: Pointer, location: Location) -> PointerEvent | None:
+def _event_at(catalog: Catalog, pointer: Pointer | None, location: Location) -> PointerEvent | None:
+    if pointer is None:
+        return None
     try:
         return event_at(catalog, pointer.id, location)
     except IcetowerError as error:

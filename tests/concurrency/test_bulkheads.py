@@ -146,17 +146,25 @@ def test_a_store_that_stays_silent_is_refused_at_once(tmp_path: Path, stores: tu
     assert sick.requests == asked
 
 
-@pytest.mark.postgres
-def test_a_locked_row_leaves_the_other_tables_alone(tmp_path: Path, postgres_server: PostgresServer) -> None:
+@contextmanager
+def a_locked_row(
+    folder: Path, postgres_server: PostgresServer
+) -> Iterator[tuple[httpx.Client, str, psycopg.Connection[Any]]]:
+    """Hand out a catalog with tables `t` and `locked`, its database, and who has locked the row of `locked`."""
     url = postgres_server.url(migrated_database_of(postgres_server))
     with ExitStack() as held:
-        client = held.enter_context(http_catalog(tmp_path, threads=16, database_url=DatabaseUrl(url)))
+        client = held.enter_context(http_catalog(folder, threads=16, database_url=DatabaseUrl(url)))
         make_namespace(client, "ns")
         for name in ("t", "locked"):
             make_table(client, "ns", name)
         lock = held.enter_context(psycopg.connect(url.replace("postgresql+psycopg", "postgresql")))
         lock.execute("SELECT * FROM pointers WHERE name = 'locked' FOR UPDATE")
+        yield client, url, lock
 
+
+@pytest.mark.postgres
+def test_a_locked_row_leaves_the_other_tables_alone(tmp_path: Path, postgres_server: PostgresServer) -> None:
+    with a_locked_row(tmp_path, postgres_server) as (client, url, lock):
         with crowd(lambda: commit(client, "locked")) as answers:
             # One waits for the row, and the others of its table for that one.
             wait_for_locks(url, 1)
@@ -225,15 +233,7 @@ def rename_there_and_back(client: httpx.Client, table: str) -> httpx.Response:
 def test_changes_named_in_bodies_that_wait_for_a_row_leave_those_of_other_tables_alone(
     tmp_path: Path, postgres_server: PostgresServer, change: Callable[[httpx.Client, str], httpx.Response]
 ) -> None:
-    url = postgres_server.url(migrated_database_of(postgres_server))
-    with ExitStack() as held:
-        client = held.enter_context(http_catalog(tmp_path, threads=16, database_url=DatabaseUrl(url)))
-        make_namespace(client, "ns")
-        for name in ("t", "locked"):
-            make_table(client, "ns", name)
-        lock = held.enter_context(psycopg.connect(url.replace("postgresql+psycopg", "postgresql")))
-        lock.execute("SELECT * FROM pointers WHERE name = 'locked' FOR UPDATE")
-
+    with a_locked_row(tmp_path, postgres_server) as (client, url, lock):
         with crowd(lambda: change(client, "locked")) as answers:
             wait_for_locks(url, 1)
             for _ in range(ROUNDS):

@@ -139,7 +139,7 @@ class Supervisor(supervision.Multiprocess):
     None of them listens any more once they are asked to stop.
     """
 
-    processes: list[_Worker]  # type: ignore[assignment]
+    processes: list[_Worker]  # type: ignore[assignment]  # see `supervision.Process` above
 
     def init_processes(self) -> None:
         super().init_processes()

@@ -242,7 +242,8 @@ class _Look:
                 FindingKind.LOST_DELETES,
                 f"moves the rows of {file} to another partition spec with sequence number {lost.age}, where "
                 f"equality deletes of sequence number {lost.delete.data_sequence_number} do not apply to them any "
-                f"more, {delete} among them",
+                f"more, {delete} among them; a rewrite that gives them a new number keeps the deletes (Spark's option "
+                "use-starting-sequence-number=false)",
                 file,
             )
 

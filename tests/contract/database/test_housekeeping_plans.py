@@ -124,7 +124,7 @@ def test_a_clean_up_that_is_stopped_ends_after_the_batch_at_which_it_is(filled: 
 
     for clean in cleanings:
         answers = iter([False])
-        assert clean(lambda answers=answers: next(answers, True)) == BATCH  # type: ignore[misc]
+        assert clean(lambda answers=answers: next(answers, True)) == BATCH  # type: ignore[misc]  # bound now
 
 
 def test_what_is_deleted_next_and_just_now_is_found_among_what_is_due_and_has_begun(filled: Stores) -> None:
