@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from sqlalchemy import select
 
 from app.database.connections.database import Database
@@ -18,8 +20,8 @@ class SigningKeys:
         self._database = database
         self._kept: dict[str, bytes] = {}
 
-    def find_or_create(self, name: str, new_secret: bytes, now_ms: int) -> bytes:
-        """Return the secret of this name; if there is none yet, store and return the new one.
+    def find_or_create(self, name: str, size_bytes: int, now_ms: int) -> bytes:
+        """Return the secret of this name; if there is none yet, make one of this size.
 
         If several servers do this at the same time, one wins and all return its secret.
         """
@@ -29,7 +31,7 @@ class SigningKeys:
         query = select(rows.c.secret).where(rows.c.name == name)
         found = self._database.read(lambda connection: connection.scalars(query).one_or_none())
         if found is None:
-            values = {"name": name, "secret": new_secret.hex(), "created_ms": now_ms}
+            values = {"name": name, "secret": secrets.token_hex(size_bytes), "created_ms": now_ms}
             statement = _INSERT[self._database.dialect_name]
             self._database.write(lambda connection: connection.execute(statement, values))
             found = self._database.read(lambda connection: connection.scalars(query).one())

@@ -6,7 +6,6 @@ import base64
 import binascii
 import hmac
 import json
-import secrets
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from app.engine.selection.files import RowFilter
 from app.errors import InvalidFilter, NoSuchPlanTask
 
 _KEY_NAME: Final = "plan-tasks"
+_KEY_BYTES: Final = 32
 _VERSION: Final = b"\x01"
 _SIGNATURE_BYTES: Final = 16
 
@@ -41,9 +41,7 @@ class PlanTokens:
 
     def __init__(self, catalog: Catalog, pointer: Pointer) -> None:
         self._pointer = pointer
-        self._key = catalog.server.signing_keys.find_or_create(
-            _KEY_NAME, secrets.token_bytes(32), catalog.now_ms()
-        )
+        self._key = catalog.server.signing_keys.find_or_create(_KEY_NAME, _KEY_BYTES, catalog.now_ms())
 
     def write(self, tasks: Sequence[PlanTask]) -> list[str]:
         """Return the tokens of tasks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
@@ -58,9 +59,13 @@ class SharedWrites:
             self._run_all(waiting[first : first + MOST_TOGETHER])
 
     def _run_all(self, group: list[_Waiting]) -> None:
-        if len(group) > 1:
+        # Nearly always none fails: savepoints, with a copy of each page that is changed, would be in vain.
+        for run in (_run_straight, _run_each) if len(group) > 1 else ():
             try:
-                self._write(lambda connection: _run_each(connection, group))
+                self._write(partial(run, group=group))
+                break
+            except _OneFailed:
+                continue
             except IcetowerError as error:
                 for each in group:
                     each.end(error=error)
@@ -100,6 +105,18 @@ def _late() -> DatabaseUnavailable:
 
 class _Broken(Exception):
     """The database undid the whole transaction by itself, as on a full disk."""
+
+
+class _OneFailed(Exception):
+    """One of the writes raised an error; the others have to go without it."""
+
+
+def _run_straight(connection: Connection, group: list[_Waiting]) -> None:
+    for each in group:
+        try:
+            each.end(each.work(connection))
+        except BaseException as error:
+            raise _OneFailed from error
 
 
 def _run_each(connection: Connection, group: list[_Waiting]) -> None:

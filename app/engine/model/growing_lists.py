@@ -1,10 +1,11 @@
-"""Lists of a document that grow: most of their JSON is in that of the state before."""
+"""Lists of a document that keep most of their items, and so most of their JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import is_
+from typing import Any
 
 from app.engine.model.document import Document
 
@@ -33,31 +34,33 @@ NOTHING_KNOWN = KnownJson(b"", {})
 class GrowingJson:
     """JSON that is put together from its fields, in order; what is known is copied."""
 
-    def __init__(self, known: KnownJson) -> None:
+    def __init__(self, first: bytes, known: KnownJson) -> None:
+        """Begin with the JSON of an object that has the first fields, one at least."""
         self._known = known
-        self._pieces: list[bytes | memoryview] = [b"{"]
-        self._size = 1
+        self._pieces: list[bytes] = [first[:-1]]
+        self._size = len(first) - 1
         self._lists: dict[str, KnownList] = {}
 
     def add_fields(self, written: bytes) -> None:
         """Add the fields of a JSON object."""
         if written != b"{}":
-            self._separate()
-            self._add(memoryview(written)[1:-1])
+            self._add(b"," + written[1:-1])
 
-    def add_list(self, field: str, name: str, items: tuple[Document, ...]) -> None:
-        """Add a list; `field` is its name in Python, `name` in JSON."""
-        self._separate()
-        self._add(b'"%s":[' % name.encode())
+    def add_list(self, name: str, items: tuple[Document, ...]) -> None:
+        """Add a list under its name in JSON."""
+        self._add(b',"%s":[' % name.encode())
         begins_at, fresh = self._size, items
-        known = self._known.lists.get(field)
-        if known is not None and known.items and _begins_with(items, known.items):
-            self._add(memoryview(self._known.document)[known.begins_at : known.ends_at])
-            fresh = items[len(known.items) :]
+        known = self._known.lists.get(name)
+        gone = None if known is None else count_gone(items, known.items)
+        if known is not None and gone is not None and gone < len(items):
+            skipped = sum(len(item.to_json()) + len(b",") for item in known.items[:gone])
+            self._add(self._known.document[known.begins_at + skipped : known.ends_at])
+            fresh = items[len(known.items) - gone :]
             if fresh:
                 self._add(b",")
-        self._add(b",".join(item.to_json() for item in fresh))
-        self._lists[field] = KnownList(items, begins_at, self._size)
+        if fresh:
+            self._add(b",".join([item.to_json() for item in fresh]))
+        self._lists[name] = KnownList(items, begins_at, self._size)
         self._add(b"]")
 
     def finish(self) -> KnownJson:
@@ -65,15 +68,21 @@ class GrowingJson:
         self._add(b"}")
         return KnownJson(b"".join(self._pieces), self._lists)
 
-    def _separate(self) -> None:
-        if self._size > 1:
-            self._add(b",")
-
-    def _add(self, piece: bytes | memoryview) -> None:
+    def _add(self, piece: bytes) -> None:
         self._pieces.append(piece)
         self._size += len(piece)
 
 
-def _begins_with(items: tuple[Document, ...], earlier: tuple[Document, ...]) -> bool:
+def count_gone(items: tuple[Any, ...], earlier: tuple[Any, ...]) -> int | None:
+    """Return how many of the earlier items are gone from the front.
+
+    None if the items do not begin with all the others.
+    """
     # By identity: to compare what is in them would take as long as to write them out.
-    return len(earlier) <= len(items) and all(map(is_, earlier, items))
+    if not items or not earlier:
+        return None
+    first, gone = items[0], 0
+    if first is not earlier[0]:
+        gone = next((at for at, item in enumerate(earlier) if item is first), len(earlier))
+    rest = earlier[gone:]
+    return gone if rest and len(rest) <= len(items) and all(map(is_, rest, items)) else None

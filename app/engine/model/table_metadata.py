@@ -21,6 +21,7 @@ from app.engine.model.document import (
     Long,
     Text,
     describe_invalid,
+    kebab,
 )
 from app.engine.model.format_versions import (
     FORMAT_VERSIONS,
@@ -28,7 +29,7 @@ from app.engine.model.format_versions import (
     MIN_FORMAT_VERSION,
     FormatVersion,
 )
-from app.engine.model.growing_lists import NOTHING_KNOWN, GrowingJson
+from app.engine.model.growing_lists import NOTHING_KNOWN, GrowingJson, count_gone
 from app.engine.model.ids import NO_SNAPSHOT, Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
@@ -42,9 +43,6 @@ from app.errors import InvalidMetadata
 CLOCK_TOLERANCE_MS = 60_000
 """How far logs may be out of order, as writers' clocks differ. Clients refuse more."""
 
-
-_MANY_SNAPSHOTS = 32
-"""Fewer are as fast written out with all the rest."""
 _KNOWN_JSON = "_known_json"
 _REGISTRATION = "_registration"
 
@@ -61,25 +59,25 @@ class TableMetadata(Document):
     last_sequence_number: Long | None = None
     last_updated_ms: Long
     last_column_id: Int
-    current_schema_id: Annotated[SchemaId, INT] = SchemaId(0)
     schema_: Annotated[Schema | None, Field(alias="schema")] = None
-    schemas: Annotated[tuple[Schema, ...], FIRST_ERROR] = ()
-    default_spec_id: Annotated[SpecId, INT] = SpecId(0)
+    current_schema_id: Annotated[SchemaId, INT] = SchemaId(0)
     partition_spec: (
         Annotated[tuple[Annotated[dict[str, JsonValue], FIRST_ERROR], ...], FIRST_ERROR] | None
     ) = None
-    partition_specs: Annotated[tuple[PartitionSpec, ...], FIRST_ERROR] = ()
+    default_spec_id: Annotated[SpecId, INT] = SpecId(0)
     last_partition_id: Int | None = None
     default_sort_order_id: Annotated[SortOrderId, INT] = SortOrderId(0)
-    sort_orders: Annotated[tuple[SortOrder, ...], FIRST_ERROR] = ()
     properties: Annotated[dict[str, Text], FIRST_ERROR] = Field(default_factory=dict)
     current_snapshot_id: Annotated[SnapshotId, LONG] | None = None
     next_row_id: Annotated[Long, Field(ge=0)] | None = None
     encryption_keys: Annotated[tuple[EncryptedKey, ...], FIRST_ERROR] | None = None
     refs: Annotated[dict[str, SnapshotRef], FIRST_ERROR] | None = None
-    snapshots: Annotated[tuple[Snapshot, ...], FIRST_ERROR] = ()
     statistics: Annotated[tuple[StatisticsFile, ...], FIRST_ERROR] = ()
     partition_statistics: Annotated[tuple[PartitionStatisticsFile, ...], FIRST_ERROR] = ()
+    schemas: Annotated[tuple[Schema, ...], FIRST_ERROR] = ()
+    partition_specs: Annotated[tuple[PartitionSpec, ...], FIRST_ERROR] = ()
+    sort_orders: Annotated[tuple[SortOrder, ...], FIRST_ERROR] = ()
+    snapshots: Annotated[tuple[Snapshot, ...], FIRST_ERROR] = ()
     snapshot_log: Annotated[tuple[SnapshotLogEntry, ...], FIRST_ERROR] = ()
     metadata_log: Annotated[tuple[MetadataLogEntry, ...], FIRST_ERROR] = ()
 
@@ -139,18 +137,14 @@ class TableMetadata(Document):
 
     def to_json(self) -> bytes:
         """Return the same JSON as any document; what an earlier state's had is copied."""
-        if len(self.snapshots) < _MANY_SNAPSHOTS:
-            return super().to_json()
-        own, growing = (
-            self.with_unknown_fields({}),
-            GrowingJson(self.__dict__.get(_KNOWN_JSON, NOTHING_KNOWN)),
-        )
-        growing.add_fields(own.model_dump_json(exclude_none=True, include=_BEFORE_SNAPSHOTS).encode())
-        growing.add_list("snapshots", "snapshots", self.snapshots)
-        growing.add_fields(own.model_dump_json(exclude_none=True, include=_BEFORE_LOG).encode())
-        growing.add_list("snapshot_log", "snapshot-log", self.snapshot_log)
-        growing.add_fields(own.model_dump_json(exclude_none=True, include=_BEHIND_LOG).encode())
-        growing.add_fields(Document().with_unknown_fields(self.unknown_fields).to_json())
+        unknown = self.unknown_fields
+        own = self.with_unknown_fields({}) if unknown else self
+        first = own.model_dump_json(exclude_none=True, include=_BEFORE_LISTS).encode()
+        growing = GrowingJson(first, self.__dict__.get(_KNOWN_JSON, NOTHING_KNOWN))
+        for field, name in _LISTS.items():
+            growing.add_list(name, getattr(self, field))
+        if unknown:
+            growing.add_fields(Document().with_unknown_fields(unknown).to_json())
         known = self.__dict__[_KNOWN_JSON] = growing.finish()
         return known.document
 
@@ -188,10 +182,9 @@ class TableMetadata(Document):
 
 
 _FIELDS = list(TableMetadata.model_fields)
-_SNAPSHOTS_AT, _LOG_AT = _FIELDS.index("snapshots"), _FIELDS.index("snapshot_log")
-_BEFORE_SNAPSHOTS = set(_FIELDS[:_SNAPSHOTS_AT])
-_BEFORE_LOG = set(_FIELDS[_SNAPSHOTS_AT + 1 : _LOG_AT])
-_BEHIND_LOG = set(_FIELDS[_LOG_AT + 1 :])
+_LISTS = {field: kebab(field) for field in _FIELDS[_FIELDS.index("schemas") :]}
+"""Of these a commit changes little, and all may be long."""
+_BEFORE_LISTS = set(_FIELDS) - set(_LISTS)
 
 
 class _Versioned(BaseModel):
@@ -382,8 +375,12 @@ def _distinct(ids: Iterable[int], name: str, owners: str) -> set[int]:
 
 
 def _count_known(items: tuple[Any, ...], known: tuple[Any, ...]) -> int:
-    """Return how many items are known: all that are, if they come first, else none."""
-    return len(known) if items[: len(known)] == known else 0
+    """Return with how many known items a list begins.
+
+    Some of the first may be gone, all others must be there.
+    """
+    gone = count_gone(items, known)
+    return 0 if gone is None else len(known) - gone
 
 
 def _check_snapshots(metadata: TableMetadata, checked: TableMetadata | None) -> None:

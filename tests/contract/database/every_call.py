@@ -113,7 +113,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "finish plan": lambda stores: stores.scan_plans.finish("there", "completed", "[]"),
     "cancel plan": lambda stores: stores.scan_plans.cancel("there", 1),
     "delete_expired plans": lambda stores: stores.scan_plans.delete_expired(NOW_MS * 2),
-    "signing key": lambda stores: stores.signing_keys.find_or_create("new", b"secret", NOW_MS),
+    "signing key": lambda stores: stores.signing_keys.find_or_create("new", 8, NOW_MS),
     "note receipts": lambda stores: Receipts(stores.database).note([FAILED]),
     "give up a request": lambda stores: Receipts(stores.database).give_up(FAILED),
     "postpone": lambda stores: stores.file_deletions.postpone(1, 1000, "error"),

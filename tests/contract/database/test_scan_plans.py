@@ -88,21 +88,18 @@ def test_of_those_who_finish_and_cancel_together_one_wins(stores: Stores) -> Non
 
 
 def test_first_secret_stays(stores: Stores) -> None:
-    assert stores.signing_keys.find_or_create("a", b"one", NOW_MS) == b"one"
-    assert stores.signing_keys.find_or_create("a", b"two", NOW_MS) == b"one"
-    assert SigningKeys(stores.database).find_or_create("a", b"three", NOW_MS) == b"one"
-    assert stores.signing_keys.find_or_create("b", b"four", NOW_MS) == b"four"
+    first = stores.signing_keys.find_or_create("a", 4, NOW_MS)
+
+    assert len(first) == 4
+    assert stores.signing_keys.find_or_create("a", 4, NOW_MS) == first
+    assert SigningKeys(stores.database).find_or_create("a", 4, NOW_MS) == first
+    assert stores.signing_keys.find_or_create("b", 4, NOW_MS) != first
 
 
 def test_servers_that_need_a_key_at_once_get_the_same(database_url: str) -> None:
     databases = [Database.open(database_url) for _ in range(4)]
 
-    secrets = run_together(
-        [
-            partial(SigningKeys(each).find_or_create, "a", bytes([number]), NOW_MS)
-            for number, each in enumerate(databases)
-        ]
-    )
+    secrets = run_together([partial(SigningKeys(each).find_or_create, "a", 4, NOW_MS) for each in databases])
 
     assert len(set(secrets)) == 1
     for each in databases:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 
 from app.catalog.context.server import Server
 from app.engine.model.ids import TableUuid
@@ -12,12 +11,12 @@ from app.formats.metadata.own_names import has_mark, marked
 
 EXPORTS = ".icetower/pointers"
 """Below the root of a warehouse: where its exports lie. Nothing in it is a table's, wherever a table lies."""
-_KEY = "names of metadata files"
+_KEY, _SIZE_BYTES = "names of metadata files", 4
 
 
 def mark_of(server: Server) -> bytes:
     """Return the bytes that all servers on this database, and no others, put into names."""
-    return server.signing_keys.find_or_create(_KEY, secrets.token_bytes(4), server.now_ms())
+    return server.signing_keys.find_or_create(_KEY, _SIZE_BYTES, server.now_ms())
 
 
 def new_file_uuid(server: Server) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.engine.model.document import Document
-from app.engine.model.snapshot import Snapshot
+from app.engine.model.growing_lists import count_gone
+from app.engine.model.snapshot import MetadataLogEntry, Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from tests.unit.engine.documents import (
     NOW_MS,
@@ -30,7 +31,7 @@ def check_written(metadata: TableMetadata) -> None:
 
 
 @pytest.mark.parametrize(
-    "unknown", [{}, {"snapshots ": [], "location": {"b": [1]}, "z": 'a"snapshots":[],"'}]
+    "unknown", [{}, {"nothing": None}, {"snapshots ": [], "location": {"b": [1]}, "z": 'a"snapshots":[],"'}]
 )
 @pytest.mark.parametrize("count", [0, 1, 100])
 def test_table_is_written_like_any_document(count: int, unknown: Json) -> None:
@@ -86,3 +87,50 @@ def test_only_what_is_new_is_written_out(monkeypatch: pytest.MonkeyPatch) -> Non
     appended(state, 63).to_json()
 
     assert written == [61, 62, 63]
+
+
+def test_log_that_drops_its_first_entries_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = committed(table_with_snapshots(1), properties(keep=20, number=0))
+    for number in range(1, 40):
+        state = committed(state, properties(keep=20, number=number))
+        check_written(state)
+    assert len(state.metadata_log) == 20
+    written: list[MetadataLogEntry] = []
+    to_json = MetadataLogEntry.to_json
+
+    def counted(self: MetadataLogEntry) -> bytes:
+        written.append(self)
+        return to_json(self)
+
+    monkeypatch.setattr(MetadataLogEntry, "to_json", counted)
+    after = committed(state, properties(keep=20, number=40))
+    after.to_json()
+
+    assert written == [state.metadata_log[0], after.metadata_log[-1]]
+    check_written(committed(after, properties(keep=3, number=41)))
+    check_written(committed(after, properties(keep=50, number=41)))
+
+
+def properties(keep: int, number: int) -> Json:
+    updates = {"write.metadata.previous-versions-max": str(keep), "number": str(number)}
+    return {"action": "set-properties", "updates": updates}
+
+
+def test_what_is_gone_from_the_front_is_counted() -> None:
+    a, b, c, d = ([name] for name in "abcd")
+
+    assert count_gone((a, b), (a, b)) == 0
+    assert count_gone((a, b, c), (a, b)) == 0
+    assert count_gone((b, c, d), (a, b, c)) == 1
+    assert count_gone((c,), (a, b, c)) == 2
+
+
+def test_other_changes_are_not_counted() -> None:
+    a, b, c, d = ([name] for name in "abcd")
+
+    assert count_gone((a, c), (a, b, c)) is None
+    assert count_gone((a,), (a, b)) is None
+    assert count_gone((d, b), (a, b)) is None
+    assert count_gone((["a"], b), (a, b)) is None
+    assert count_gone((), (a,)) is None
+    assert count_gone((a,), ()) is None
