@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import socket
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 
 from tests.bad_input.attacks import GET, HEAD, POST, Attack, check_error_shape, check_refused
 from tests.bad_input.victim import MAX_BODY_BYTES, Victim
 from tests.bad_input.wire import chunked, request, send
+from tests.builders.http_catalog import http_catalog
 
 NS = "/v1/namespaces"
 PATIENCE_SECONDS = 30
@@ -401,3 +405,28 @@ def test_list_in_two_headers_is_no_reason_to_refuse(victim: Victim) -> None:
     answer = send(victim.port, FIRST_LINE + b"Accept: a/b\r\nAccept: */*\r\nConnection: close\r\n\r\n")
 
     assert answer.status == 200
+
+
+class TakesOver(asyncio.Protocol):
+    """What a library for WebSockets does with a connection."""
+
+    def __init__(self, **_parts: object) -> None:
+        """Take whatever uvicorn gives."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+def test_connections_that_wish_for_websockets_do_not_count_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a library for them is installed or not."""
+    monkeypatch.setitem(uvicorn.config.WS_PROTOCOLS, "auto", f"{__name__}:TakesOver")
+    wish = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    with http_catalog(tmp_path, max_connections=4) as api:
+        for _ in range(8):
+            with closing(HTTPConnection("127.0.0.1", api.base_url.port, timeout=PATIENCE_SECONDS)) as own:
+                own.request("GET", "/v1/config", headers=wish)
+                assert own.getresponse().status == 200
+
+        assert api.get("/v1/config").status_code == 200

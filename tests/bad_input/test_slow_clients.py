@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import select
 import socket
@@ -10,13 +9,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from app.cli.server import lingering, unread
 from tests.bad_input.wire import chunked
@@ -29,6 +27,8 @@ MUCH = b"x" * 30_000_000
 HEAD = b"Host: localhost\r\nContent-Type: application/json\r\n"
 LENGTH = b"Content-Length: %d\r\n\r\n" % len(MUCH)
 PART = 400_000
+LARGE_HEAD = b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: 400000\r\n\r\n"
+LARGE_BODY = json.dumps({"namespace": ["large"], "properties": {"x": "y" * 399_000}}).encode().ljust(400_000)
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
@@ -322,24 +322,36 @@ def test_too_many_large_bodies_wait_and_are_then_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.api.entrance.body_budget.WAIT_SECONDS", 0.3)
-    large = b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: 400000\r\n\r\n"
     with http_catalog(tmp_path, max_bodies_bytes=1_000_000) as api, ExitStack() as stack:
         holding = [stack.enter_context(closing(connected(api))) for _ in range(2)]
         for connection in holding:
-            connection.sendall(large + b" ")
+            connection.sendall(LARGE_HEAD + b" ")
         wait_for_requests(api, 2)
         third = stack.enter_context(closing(connected(api)))
-        third.sendall(large + b" ")
+        third.sendall(LARGE_HEAD + b" ")
         refused = answer_on(third)
         small = api.post("/v1/namespaces", json={"namespace": ["small"]})
         holding[0].close()
         fourth = stack.enter_context(closing(connected(api)))
-        body = json.dumps({"namespace": ["large"], "properties": {"x": "y" * 399_000}}).encode()
-        fourth.sendall(large + body + b" " * (400_000 - len(body)))
+        fourth.sendall(LARGE_HEAD + LARGE_BODY)
 
         assert refused == (503, "ServiceUnavailableException")
         assert small.status_code == 200
         assert answer_on(fourth) == (200, "")
+
+
+def test_large_bodies_that_come_slowly_make_way_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.api.entrance.body_budget.SLOW_SECONDS", 0.2)
+    with http_catalog(tmp_path, max_bodies_bytes=500_000) as api, ExitStack() as stack:
+        slow, large = (stack.enter_context(closing(connected(api))) for _ in range(2))
+        slow.sendall(LARGE_HEAD + b" ")
+        wait_for_requests(api, 1)
+        large.sendall(LARGE_HEAD + LARGE_BODY)
+
+        assert answer_on(large) == (200, "")
+        assert answer_on(slow) == (503, "ServiceUnavailableException")
 
 
 def wait_for_requests(api: httpx.Client, _count: int) -> None:
@@ -464,28 +476,3 @@ def test_unread_answers_that_take_too_much_memory_are_given_up(
             pass
         assert any(is_reset(each, 0) for each in everyone)
         assert not all(is_reset(each, 0.2) for each in everyone)
-
-
-class TakesOver(asyncio.Protocol):
-    """What a library for WebSockets does with a connection."""
-
-    def __init__(self, **_parts: object) -> None:
-        """Take whatever uvicorn gives."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
-
-
-def test_connections_that_wish_for_websockets_do_not_count_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whether a library for them is installed or not."""
-    monkeypatch.setitem(uvicorn.config.WS_PROTOCOLS, "auto", f"{__name__}:TakesOver")
-    wish = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
-    with http_catalog(tmp_path, max_connections=4) as api:
-        for _ in range(8):
-            with closing(HTTPConnection("127.0.0.1", api.base_url.port, timeout=PATIENCE_SECONDS)) as own:
-                own.request("GET", "/v1/config", headers=wish)
-                assert own.getresponse().status == 200
-
-        assert api.get("/v1/config").status_code == 200

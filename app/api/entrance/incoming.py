@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 from starlette.types import Message, Receive
 
-from app.api.entrance.body_budget import BodyBudget
+from app.api.entrance.body_budget import BodyBudget, BodyShare
 from app.api.entrance.web_pages import check_media_type
-from app.errors import InvalidRequest, RequestTooLarge
+from app.errors import InvalidRequest, RequestTooLarge, Unavailable
 
 BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 """A request with one of these may have a body, whatever its method."""
@@ -37,7 +39,7 @@ class Incoming:
         self._max_bytes = max_bytes
         self._budget = budget
         self._received = 0
-        self._taken = 0
+        self._share: BodyShare | None = None
         self._announced: int | None = None
         self.is_whole = BODY_HEADERS.isdisjoint(headers)
         """Whether nothing more of the body can come."""
@@ -87,24 +89,47 @@ class Incoming:
             Unavailable: too many large bodies are coming at once.
             UnsupportedMediaType: there is a body, and it is not announced as JSON.
         """
-        if self._announced is not None and self._announced > max(self._taken, SMALL_BYTES):
-            await self._take(self._announced)
-        message = await self._receive()
+        share = self._share
+        if share is None and self._announced is not None and self._announced > SMALL_BYTES:
+            share = await self._take(self._announced)
+        message = await (self._receive() if share is None else self._receive_of(share))
         part: bytes = message.get("body", b"")
         if part and not self._received:
             check_media_type(self._headers, self._raw_path)
         self._received += len(part)
         if self._received > self._max_bytes:
             raise RequestTooLarge(self._max_bytes)
-        if self._received > max(self._taken, SMALL_BYTES):
-            await self._take(self._received - self._taken + STEP_BYTES)
+        taken = 0 if share is None else share.taken
+        if self._received > max(taken, SMALL_BYTES):
+            share = await self._take(self._received - taken + STEP_BYTES)
         self.is_whole = not message.get("more_body", False)
+        if share is not None:
+            share.received = self._received
+            if self.is_whole:
+                self._budget.has_come(share)
         return message
 
     def let_go(self) -> None:
         """Give back what was taken of the budget: the request is done."""
-        self._budget.give_back(self._taken)
-        self._taken = 0
+        if self._share is not None:
+            self._budget.let_go(self._share)
 
-    async def _take(self, size: int) -> None:
-        self._taken += await self._budget.take(size)
+    async def _take(self, size: int) -> BodyShare:
+        if self._share is None:
+            self._share = BodyShare()
+        await self._budget.take(self._share, size)
+        return self._share
+
+    async def _receive_of(self, share: BodyShare) -> Message:
+        """Return the next part of a large body, unless it has to make way for others."""
+        receiving = asyncio.ensure_future(self._receive())
+        either: tuple[asyncio.Future[Any], ...] = (receiving, share.makes_way)
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if receiving.done():
+                return receiving.result()
+            raise Unavailable(
+                "Too many large requests come at once, and this one came slowly: send it again, with fewer beside it"
+            )
+        finally:
+            receiving.cancel()
