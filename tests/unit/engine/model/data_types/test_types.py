@@ -86,6 +86,13 @@ def test_text_that_names_no_type_is_refused(text: str) -> None:
         parse_primitive(text)
 
 
+@pytest.mark.parametrize("kind", ["geometry", "geography"])
+def test_spaces_without_an_end_are_refused_at_once(kind: str) -> None:
+    """All of the server would wait while a pattern tries each way to share them out."""
+    with pytest.raises(ValueError, match="Cannot parse type string"):
+        parse_primitive(f"{kind}({' ' * 20_000}x")
+
+
 def test_long_nonsense_is_quoted_in_part() -> None:
     with pytest.raises(ValueError, match=r"^Cannot parse type string to primitive: 'xxx") as caught:
         parse_primitive("x" * 10_000)
