@@ -31,7 +31,8 @@ from app.engine.model.document import MAX_INT, MAX_LONG
 
 _DECIMAL: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_HEX: Final = re.compile(r"([0-9a-fA-F]{2})*")
+_HEX: Final = re.compile(r"[0-9a-fA-F]*")
+"""Not as pairs, of which a pattern would remember each."""
 _NO_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """JSON has no numbers for these; the reference writes and reads them as strings."""
 _DATE: Final = r"(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -182,7 +183,8 @@ def _uuid_from_json(_: PrimitiveType, value: Any) -> UUID:
 
 
 def _binary_from_json(kind: PrimitiveType, value: Any) -> bytes:
-    if _HEX.fullmatch(value) is None or (kind.kind == "fixed" and len(value) != 2 * (kind.length or 0)):
+    is_too_short = kind.kind == "fixed" and len(value) != 2 * (kind.length or 0)
+    if _HEX.fullmatch(value) is None or len(value) % 2 or is_too_short:
         raise ValueError("not the hexadecimal digits of its bytes")
     return bytes.fromhex(value)
 

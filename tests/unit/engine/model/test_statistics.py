@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -54,7 +55,21 @@ def test_missing_part_is_refused(name: str) -> None:
         StatisticsFile.from_json(encoded({key: value for key, value in FILE.items() if key != name}))
 
 
-@pytest.mark.parametrize("text", ["secret!", "c2VjcmV", "=", "c2Vj\n"])
+@pytest.mark.parametrize(
+    "text", ["secret!", "c2VjcmV", "=", "==", "c2Vj\n", "c2Vj=", "c2V=Vj==", "c===", "===="]
+)
 def test_key_that_is_no_base64_is_refused(text: str) -> None:
     with pytest.raises(InvalidMetadata, match=r"^encrypted-key-metadata: not base64$"):
         EncryptedKey.from_json(encoded(KEY | {"encrypted-key-metadata": text}))
+
+
+def test_long_key_takes_no_more_memory_than_its_text() -> None:
+    content = encoded(KEY | {"encrypted-key-metadata": "c2Vj" * 250_000})
+    tracemalloc.start()
+    try:
+        EncryptedKey.from_json(content)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak_bytes < 4 * len(content)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -163,3 +164,23 @@ def test_value_in_the_form_that_all_clients_read_can_be_a_default(kind: str, val
 )
 def test_any_other_value_cannot_be_a_default(kind: str, value: Any) -> None:
     assert not is_default_value(kind_of(kind), value)
+
+
+def test_decimal_has_no_more_digits_than_can_be_read_at_once() -> None:
+    kind = kind_of("decimal(4, 2)")
+
+    assert from_json_value(kind, "0" * 390 + "12.50") == Decimal("12.50")
+    with pytest.raises(ValueError, match="not a decimal"):
+        from_json_value(kind, "0" * 1_000_000 + "12.50")
+
+
+def test_long_binary_value_takes_no_more_memory_than_its_text() -> None:
+    text = "0a" * 500_000
+    tracemalloc.start()
+    try:
+        from_json_value(kind_of("binary"), text)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak_bytes < 4 * len(text)
