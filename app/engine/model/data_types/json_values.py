@@ -127,9 +127,9 @@ def is_default_value(kind: PrimitiveType, value: Any) -> bool:
     """
     if value is None:
         return True
-    if kind.kind in FLOATING_KINDS:
-        # As in the reference: whole numbers need their `.0`, and there is no default NaN.
-        return type(value) is float
+    # As in the reference: whole numbers need their `.0`, and there is no default NaN.
+    if kind.kind in FLOATING_KINDS and type(value) is not float:
+        return False
     form = _DEFAULT_FORMS.get(kind.kind)
     try:
         from_json_value(kind, value)

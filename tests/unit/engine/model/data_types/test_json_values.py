@@ -145,6 +145,7 @@ def test_value_in_the_form_that_all_clients_read_can_be_a_default(kind: str, val
     [
         *(("boolean", 1), ("boolean", "true"), ("int", True), ("int", 1.0), ("int", "1"), ("int", 2**31)),
         *(("long", 2**63), ("long", -(2**63) - 1), ("float", "1.0"), ("float", True), ("double", 1)),
+        *(("float", 1e39), ("float", -1e300)),
         *(("date", "2017-02-30"), ("date", "2017-11-16T00:00:00"), ("date", 17486), ("date", "17-11-16")),
         *(("time", "24:00:00"), ("time", "22:60:00"), ("time", "22:31:08.1234567890"), ("time", "22")),
         *(("timestamp", "2017-11-16 22:31:08"), ("timestamp", "2017-11-16T22:31:08+00:00"), ("timestamp", 0)),
