@@ -123,6 +123,9 @@ def test_location_moves() -> None:
         ("///", "/"),
         ("", ""),
         ("s3://b/a%2F/", "s3://b/a%2F"),
+        ("s3://///", "s3://"),
+        ("file://", "file://"),
+        ("s3://b/t" + "/" * 1_000_000, "s3://b/t"),
     ],
 )
 def test_only_slashes_at_the_end_are_dropped(given: str, kept: str) -> None:
