@@ -18,13 +18,13 @@ from app.catalog.past.moments import check_moment
 from app.database.pointers.pointer import Pointer
 from app.engine.appends.name_mapping import NAME_MAPPING
 from app.engine.change.apply import apply_updates
+from app.engine.change.edits.properties import check_settable
 from app.engine.change.restoration import lost_snapshot, restoring_updates
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.settings.properties import GC_ENABLED
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.properties.lookup import check_properties
 from app.engine.properties.own_properties import MOVED_TO, PROTECTED
 from app.errors import InvalidRequest, InvalidUpdate, NoSuchTable
 from app.recoveries import RestoreRefused
@@ -173,7 +173,7 @@ def _staying(now: TableMetadata, then: TableMetadata) -> frozenset[str]:
 def _is_refused(name: str, value: str) -> bool:
     """Say whether a value cannot be set: it came from elsewhere, or before it was looked at."""
     try:
-        check_properties({name: value})
+        check_settable({name: value})
     except InvalidUpdate:
         return True
     return False

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from app.engine.change import updates as u
 from app.engine.change.draft import MetadataDraft
 from app.engine.model.format_versions import MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.schema import check_format_version
+from app.engine.model.settings.properties import FORMAT_VERSION, RESERVED
 from app.engine.properties.lookup import check_properties
 from app.errors import InvalidUpdate
 
@@ -66,9 +69,27 @@ def set_properties(draft: MetadataDraft, update: u.SetProperties) -> None:
     """Merge properties; setting equal values counts as a change, as in the reference."""
     if not update.updates:
         return
-    check_properties(update.updates)
+    check_settable(update.updates)
     draft.properties.update(update.updates)
     draft.has_changes = True
+
+
+def check_settable(properties: Mapping[str, str]) -> None:
+    """Check that properties can be set in a table.
+
+    Java's clients show some facts as if they were properties. Stored, they would be wrong, and `format-version` would
+    upgrade the table when such a client sets any property.
+
+    Raises:
+        InvalidUpdate: one stands for such a fact, or has a value that makes no sense.
+    """
+    for name in properties:
+        if name in RESERVED:
+            how = ": use upgrade-format-version" if name == FORMAT_VERSION else ""
+            raise InvalidUpdate(
+                f"Table property {name} cannot be set, as it only shows what the table is{how}"
+            )
+    check_properties(properties)
 
 
 def remove_properties(draft: MetadataDraft, update: u.RemoveProperties) -> None:

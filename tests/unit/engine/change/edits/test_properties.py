@@ -164,6 +164,15 @@ def test_property_that_makes_no_sense_is_refused() -> None:
     assert message == "Table property commit.retry.num-retries must be at least 0, found -1"
 
 
+@pytest.mark.parametrize("name", ["format-version", "uuid", "current-snapshot-id", "default-sort-order"])
+def test_what_clients_only_show_as_a_property_is_not_stored(name: str) -> None:
+    message = refusal(2, {"action": "set-properties", "updates": {"a": "b", name: "3"}})
+
+    assert message.startswith(f"Table property {name} cannot be set, as it only shows what the table is")
+    assert ("use upgrade-format-version" in message) is (name == "format-version")
+    committed(table(properties={name: "3"}), {"action": "remove-properties", "removals": [name]})
+
+
 def test_property_that_makes_no_sense_can_be_removed() -> None:
     base = table(properties={"write.metadata.previous-versions-max": "many"})
 
