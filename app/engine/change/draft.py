@@ -185,7 +185,8 @@ class MetadataDraft:
     def _check_bindings(self, schema: Schema, spec: PartitionSpec, order: SortOrder) -> None:
         check_spec(spec, schema)
         check_order(order, schema)
-        if self.base is not None and schema.schema_id == self.base.current_schema_id:
+        # Not by its id: a commit may remove the last schema, and give its id to another one.
+        if self.base is not None and schema is self.base.current_schema:
             return
         for older in self.specs:
             check_readable(older, schema)

@@ -20,6 +20,7 @@ from app.engine.model.data_types.types import (
     flaw_of_parameters,
     is_primitive,
 )
+from app.engine.model.data_types.values import from_bytes, to_bytes
 from app.engine.model.document import FIRST_ERROR, INT, Document, Int, JsonValue
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SchemaId
@@ -233,22 +234,24 @@ def check_initial_defaults(before: Schema, after: Schema) -> None:
     """
     for field_id, column in after.columns.items():
         older = before.columns.get(field_id)
-        if older is None or older.field.type != column.field.type:
+        if older is None:
             continue
         was, now = older.field.initial_default, column.field.initial_default
-        kind = column.field.type
-        if was == now or not isinstance(kind, PrimitiveType):
+        found, kind = older.field.type, column.field.type
+        if was == now or not isinstance(found, PrimitiveType) or not isinstance(kind, PrimitiveType):
             continue
-        if was is None or now is None or not _is_one_value(kind, was, now):
+        if was is None or now is None or not _is_one_value(found, was, kind, now):
             raise InvalidUpdate(
                 f"Cannot change the initial default of {column.name} from {str(was)[:100]} to {str(now)[:100]}: "
                 "it is what rows of older files have"
             )
 
 
-def _is_one_value(kind: PrimitiveType, one: JsonValue, other: JsonValue) -> bool:
+def _is_one_value(found: PrimitiveType, was: JsonValue, kind: PrimitiveType, now: JsonValue) -> bool:
+    """Return whether a default is the same one where its column has been widened."""
     try:
-        return bool(from_json_value(kind, one) == from_json_value(kind, other))
+        widened = from_bytes(kind, to_bytes(found, from_json_value(found, was)))
+        return bool(widened == from_json_value(kind, now))
     except ValueError:
         return False  # tables of other catalogs may have defaults that are none
 

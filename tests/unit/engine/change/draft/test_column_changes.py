@@ -71,6 +71,70 @@ def test_default_of_new_rows_changes_and_that_of_older_ones_has_several_spelling
     assert after.current_schema.columns[FieldId(2)].field.doc == "more"
 
 
+@pytest.mark.parametrize(
+    ("found", "was", "wanted", "now"),
+    [
+        ("int", 5, "long", None),
+        ("int", 5, "long", 6),
+        ("int", None, "long", 5),
+        ("float", 0.5, "double", 0.25),
+        ("date", "2024-01-01", "timestamp", "2024-01-02T00:00:00"),
+    ],
+)
+def test_default_is_not_lost_where_a_column_becomes_wider(
+    found: str, was: object, wanted: str, now: object
+) -> None:
+    base = table_with_snapshots(1, 3, schemas=[defaulted(found, was)])
+
+    assert refusal(
+        base,
+        {"action": "add-schema", "schema": defaulted(wanted, now)},
+        {"action": "set-current-schema", "schema-id": -1},
+    ) == (f"Cannot change the initial default of c from {was} to {now}: it is what rows of older files have")
+
+
+@pytest.mark.parametrize(
+    ("found", "was", "wanted", "now"),
+    [
+        ("float", 0.1, "double", 0.1),
+        ("float", 0.1, "double", 0.10000000149011612),
+        ("date", "2024-01-01", "timestamp", "2024-01-01T00:00:00"),
+        ("decimal(9, 2)", "1.50", "decimal(12, 2)", "1.50"),
+    ],
+)
+def test_default_of_a_wider_column_has_the_spelling_of_its_type(
+    found: str, was: object, wanted: str, now: object
+) -> None:
+    unpartitioned = [{"spec-id": 0, "fields": []}]
+    base = table_with_snapshots(1, 3, schemas=[defaulted(found, was)], partition_specs=unpartitioned)
+
+    after = committed(
+        base,
+        {"action": "add-schema", "schema": defaulted(wanted, now)},
+        {"action": "set-current-schema", "schema-id": -1},
+    )
+
+    assert after.current_schema.columns[FieldId(2)].field.initial_default == now
+
+
+def test_schema_that_takes_the_id_of_the_current_one_is_looked_at() -> None:
+    more = schema_json(
+        column(1, "id", "long", required=True),
+        column(2, "c", "int", initial_default=5),
+        column(3, "d", "int"),
+        schema_id=1,
+    )
+    base = table_with_snapshots(1, 3, schemas=[defaulted("int", 5), more], current_schema_id=1)
+
+    assert refusal(
+        base,
+        {"action": "set-current-schema", "schema-id": 0},
+        {"action": "remove-schemas", "schema-ids": [1]},
+        {"action": "add-schema", "schema": defaulted("int", None)},
+        {"action": "set-current-schema", "schema-id": -1},
+    ).startswith("Cannot change the initial default of c from 5 to None")
+
+
 def test_default_goes_with_a_wider_type_and_with_rows_that_are_gone() -> None:
     wider: tuple[Json, ...] = (
         {"action": "add-schema", "schema": defaulted("long", 5)},
