@@ -30,6 +30,8 @@ LAST_FIELD_ID = 2**31 - 1 - 200
 """Ids above are reserved for columns that are not in a schema, such as `_file` and `_pos`."""
 MAX_TYPE_LEVELS = 40
 """A struct in a struct is three levels of JSON, and clients' parsers give up at 200."""
+MOST_IN_NAMES = 16 << 20
+"""Characters of all dotted names: that of a struct is in those of all columns inside it, however long it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +141,28 @@ def check_schema(schema: Schema) -> None:
     """Check the rules for schemas of any format version.
 
     Raises:
-        InvalidUpdate: a field id or name occurs twice, a required field has no type yet, no client can read a type's
-            parameters, a default is not of its column's type, or an identifier field cannot identify rows.
+        InvalidUpdate: a field id or name occurs twice, names are too long, a required field has no type yet, no client
+            can read a type's parameters, a default is not of its column's type, or an identifier field cannot
+            identify rows.
 
     Spec: #identifier-field-ids
     """
     seen_ids: set[int] = set()
     seen_names: set[str] = set()
+    in_names = 0
 
     def visit(children: tuple[NestedField, ...], prefix: str, level: int) -> None:
+        nonlocal in_names
         if children and level > MAX_TYPE_LEVELS:
             raise InvalidUpdate(f"Invalid schema: types are nested more than {MAX_TYPE_LEVELS} levels deep")
         for field in children:
             name = prefix + field.name
+            in_names += len(name)
+            if in_names > MOST_IN_NAMES:
+                raise InvalidUpdate(
+                    f"Invalid schema: the names of its columns, with those that they are inside of, have more than "
+                    f"{MOST_IN_NAMES} characters together"
+                )
             if field.id in seen_ids:
                 raise InvalidUpdate(f"Invalid schema: field id {field.id} is used more than once ({name})")
             if name in seen_names:

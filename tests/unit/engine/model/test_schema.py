@@ -9,6 +9,7 @@ import pytest
 
 from app.engine.model.schema import (
     MAX_TYPE_LEVELS,
+    MOST_IN_NAMES,
     Schema,
     check_format_version,
     check_schema,
@@ -169,6 +170,21 @@ def deep(levels: int) -> Schema:
     for level in range(levels):
         kind = list_of(level + 2, kind)
     return schema(column(1, "deep", kind))
+
+
+def test_names_that_fill_the_memory_together_are_refused() -> None:
+    """That of a struct is in the names of all columns inside it."""
+    length = MOST_IN_NAMES // 100
+
+    def made(count: int) -> Schema:
+        inside = (column(number, f"c{number:03}") for number in range(2, 2 + count))
+        return schema(column(1, "s" * length, struct(*inside)))
+
+    check_schema(made(90))
+    assert refusal(made(100)) == (
+        "Invalid schema: the names of its columns, with those that they are inside of, have more than 16777216 "
+        "characters together"
+    )
 
 
 def test_types_nested_deeper_than_readers_can_take_are_refused() -> None:
