@@ -177,10 +177,15 @@ def _surplus_vectors(deletes: DeleteIndex, scope: Scope | None) -> Iterator[Conf
 
 
 def _located(concurrent: Concurrent, removed: Iterable[RemovedFile]) -> dict[Location, DataFile]:
-    """Return the files of the base of which the operation only names the path."""
+    """Return the files of the base of which the operation only names the path.
+
+    Where the base has expired, the head has those that are still there.
+    """
     wanted = {item.path for item in removed if item.file is None}
     found: dict[Location, DataFile] = {}
-    for entry in concurrent.live_entries_at(concurrent.base_id, ManifestContent.DATA) if wanted else ():
+    is_there = concurrent.base_id in concurrent.metadata.snapshots_by_id
+    snapshot_id = concurrent.base_id if is_there else concurrent.head_id
+    for entry in concurrent.live_entries_at(snapshot_id, ManifestContent.DATA) if wanted else ():
         if entry.file.file_path in wanted:
             found[entry.file.file_path] = entry.file
             if len(found) == len(wanted):

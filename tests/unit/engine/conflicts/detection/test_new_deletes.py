@@ -36,6 +36,17 @@ def test_files_of_which_only_the_path_is_told_are_looked_up_where_that_matters()
     assert [item.file_path for item in here.conflicts] == ["f", "p"]
 
 
+def test_files_of_which_only_the_path_is_told_are_found_though_their_base_has_expired() -> None:
+    branch = Branch()
+    base = branch.commit("append", [OLD])
+    branch.commit("overwrite", [equality_deletes("e", "a", (5, 5))])
+    branch.metadata = branch.metadata.replace(snapshots=branch.metadata.snapshots[1:])
+
+    report = ask(branch, base, RewriteFiles((RemovedFile(OLD.file_path),)))
+
+    assert [item.file_path for item in report.conflicts] == ["e"]
+
+
 def test_vectors_that_the_reference_cannot_index() -> None:
     branch = Branch(format_version=3)
     other = data_file("other", "b")
