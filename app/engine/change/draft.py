@@ -220,9 +220,14 @@ class MetadataDraft:
                 )
 
     def _check_encryption_key(self) -> None:
-        key_id = self.base.properties.get(ENCRYPTION_KEY_ID) if self.base else None
+        before = self.base.properties.get(ENCRYPTION_KEY_ID) if self.base else None
+        key_id = self.properties.get(ENCRYPTION_KEY_ID)
+        if before is None and key_id is not None and not self.format.has_encryption_keys:
+            raise InvalidUpdate(
+                f"Invalid properties for v{self.format_version}: {ENCRYPTION_KEY_ID} needs format version 3"
+            )
         # Writers would go on without a word: in plain text, or with a key that readers do not expect.
-        if key_id is not None and self.properties.get(ENCRYPTION_KEY_ID) != key_id:
+        if before is not None and key_id != before:
             raise InvalidUpdate(
                 f"Cannot change or remove {ENCRYPTION_KEY_ID}: an encrypted table keeps its key for life"
             )

@@ -55,10 +55,6 @@ def new_table_metadata(
     kept = {name: value for name, value in properties.items() if name not in props.RESERVED}
     kept.setdefault(props.PARQUET_COMPRESSION, DEFAULT_PARQUET_CODEC)
     props.check_column_metrics(kept, fresh)
-    if props.ENCRYPTION_KEY_ID in kept and not FORMAT_VERSIONS[version].has_encryption_keys:
-        raise InvalidUpdate(
-            f"Invalid properties for v{version}: {props.ENCRYPTION_KEY_ID} needs format version 3"
-        )
     bound = _bind(spec, fresh, new_ids, version)
     sorted_by = _renumber_order(order, new_ids, fresh)
     draft = MetadataDraft(

@@ -368,7 +368,9 @@ def test_encrypted_tables_and_missing_ones_are_refused(catalog: Catalog) -> None
         rewrite(catalog)
     table = PartitionedFiles.made(catalog, 3)
     table.fill(2)
-    commit_to(catalog, SetProperties(updates={"encryption.key-id": "k"}))
+    commit_to(
+        catalog, UpgradeFormatVersion(format_version=3), SetProperties(updates={"encryption.key-id": "k"})
+    )
     with pytest.raises(NotSupported, match="encrypted"):
         rewrite(catalog)
 

@@ -121,7 +121,9 @@ def test_tables_without_partitions_or_snapshots_are_refused(catalog: Catalog) ->
     table.fill(1)
     with pytest.raises(NoSuchSnapshot):
         write_statistics_of_partitions(catalog, DEPARTURES, SnapshotId(7))
-    commit_to(catalog, SetProperties(updates={"encryption.key-id": "k"}))
+    commit_to(
+        catalog, UpgradeFormatVersion(format_version=3), SetProperties(updates={"encryption.key-id": "k"})
+    )
     with pytest.raises(NotSupported, match="encrypted"):
         write_statistics_of_partitions(catalog, DEPARTURES, None)
 

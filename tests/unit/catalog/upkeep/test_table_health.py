@@ -13,7 +13,7 @@ from app.catalog.upkeep.profile import load_profile
 from app.catalog.upkeep.table_health import TableHealth, table_health
 from app.catalog.upkeep.upkeep_plans import table_upkeep
 from app.catalog.upkeep.warehouse_health import warehouse_health
-from app.engine.change.updates import SetProperties, SetSnapshotRef
+from app.engine.change.updates import SetProperties, SetSnapshotRef, UpgradeFormatVersion
 from app.engine.model.ids import Location
 from app.engine.model.jobs import Job
 from app.errors import CorruptMetadata, FileMissing, NoSuchSnapshot, NoSuchTable
@@ -170,7 +170,9 @@ def test_encrypted_tables_are_not_damaged(
 ) -> None:
     table_in(catalog)
     written = write(catalog, writer, "a")
-    commit_to(catalog, SetProperties(updates={"encryption.key-id": "k"}))
+    commit_to(
+        catalog, UpgradeFormatVersion(format_version=3), SetProperties(updates={"encryption.key-id": "k"})
+    )
     snapshot = head(written)
     manifest = writer.manifests[snapshot.snapshot_id][0].manifest_path
     location = manifest if what == "manifest" else snapshot.manifest_list

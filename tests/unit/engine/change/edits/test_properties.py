@@ -196,6 +196,16 @@ def test_encrypted_table_keeps_its_key_for_life(updates: list[Json]) -> None:
         committed(base, *updates)
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_key_needs_a_format_version_that_has_keys(version: int) -> None:
+    with pytest.raises(
+        InvalidUpdate, match=f"^Invalid properties for v{version}: encryption.key-id needs format "
+    ):
+        committed(table(version), set_key("k"))
+    assert committed(table(version), upgrade(3), set_key("k")).is_encrypted
+    committed(table(version, properties={"encryption.key-id": "k"}), set_key("k"))
+
+
 @pytest.mark.parametrize("updates", [[set_key("k")], [REMOVED_KEY, set_key("k")]])
 def test_key_of_an_encrypted_table_can_be_named_again(updates: list[Json]) -> None:
     base = table(3, properties={"encryption.key-id": "k"})
