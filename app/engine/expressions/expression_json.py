@@ -11,7 +11,7 @@ from uuid import UUID
 from app.engine.expressions import expressions as e
 from app.engine.model.data_types.json_values import to_json_value
 from app.engine.model.data_types.transforms import parse_transform
-from app.engine.model.data_types.types import PrimitiveType, parse_primitive
+from app.engine.model.data_types.types import PrimitiveType, Type, parse_primitive
 from app.engine.model.document import MAX_INT
 from app.engine.model.ids import FieldId
 from app.errors import InvalidFilter
@@ -281,7 +281,7 @@ def to_json(expression: e.Expression | e.BoundExpression) -> Any:
             return _predicate_json(
                 expression.operation,
                 _term_json(expression.term),
-                [_value_json(kind, value) for value in expression.values],
+                [value_json(kind, value) for value in expression.values],
             )
         case never:
             assert_never(never)
@@ -329,7 +329,8 @@ def _literal_json(literal: e.Literal) -> Any:
     return {"type": "literal", "value": value, "data-type": str(literal.data_type)}
 
 
-def _value_json(kind: object, value: Any) -> Any:
+def value_json(kind: Type, value: Any) -> Any:
+    """Return the JSON of a literal that was made a value of its column's type."""
     assert isinstance(kind, PrimitiveType)  # nothing else can be compared
     # A decimal literal may have more digits than the column's type.
     return format(value, "f") if isinstance(value, Decimal) else to_json_value(kind, value)

@@ -116,6 +116,8 @@ def _floating(value: float | Decimal, kind: PrimitiveType) -> float | Between:
         number = float(value)
         if math.isnan(number):
             raise ValueError("NaN compares with nothing: use is-nan or not-nan")
+        if isinstance(value, float) and math.isinf(value):
+            raise ValueError("clients could not read infinity back from a plan")
         if kind.kind == "double":
             return number
         # The column's values are floats of 32 bits too.

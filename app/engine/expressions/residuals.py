@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from app.engine.expressions import expressions as e
 from app.engine.expressions.binding import bind_predicate
 from app.engine.expressions.evaluation import partition_test
+from app.engine.expressions.expression_json import value_json
 from app.engine.expressions.projection import (
     PartitionSource,
     inclusively_projected,
     partition_sources,
     strictly_projected,
 )
-from app.engine.model.data_types.json_values import to_json_value
-from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import LARGEST_FLOAT
 from app.engine.model.ids import FieldId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 
+_BESIDE_INFINITY: Final = {e.Operation.LT_EQ: e.Operation.LT, e.Operation.GT: e.Operation.GT_EQ}
+"""What the only comparisons with minus infinity are with the lowest float."""
 ResidualFunction = Callable[[Sequence[Any]], e.Expression]
 _Sources = dict[FieldId, tuple[PartitionSource, ...]]
 
@@ -83,11 +86,12 @@ def _plain(predicate: e.Predicate, bound: e.BoundPredicate) -> e.Predicate:
     """Return a predicate that every client reads: literals have no type of their own."""
     operation, term, literals = predicate.operation, predicate.term, predicate.literals
     if any(literal.data_type is not None for literal in literals):
-        kind = bound.term.type
-        assert isinstance(kind, PrimitiveType)  # nothing else can be compared
         # Less than noon is, of days, no later than that day.
-        operation = bound.operation
-        literals = tuple(e.Literal(to_json_value(kind, value)) for value in bound.values)
+        operation, values = bound.operation, bound.values
+        if values == (-math.inf,):
+            # A double below all floats. Clients could not read infinity back.
+            operation, values = _BESIDE_INFINITY[operation], (-LARGEST_FLOAT,)
+        literals = tuple(e.Literal(value_json(bound.term.type, value)) for value in values)
     match term:
         case e.IdReference():
             term = e.NamedReference(bound.reference.name)

@@ -45,6 +45,29 @@ def test_question_is_left_where_engines_disagree() -> None:
     assert left(question, [(3, "identity")], (-1.0,)) is True
 
 
+def test_decimal_may_have_more_digits_than_the_column() -> None:
+    typed = {"type": "literal", "value": "1000000.00", "data-type": "decimal(20, 2)"}
+    question = parse_expression({"type": "lt", "term": "price", "value": typed})
+
+    function = residual_function(question, spec_of(), schema_of(price="decimal(4, 2)"))
+
+    assert to_json(function(())) == asked("lt", "1000000.00", of="price")
+
+
+@pytest.mark.parametrize(
+    ("operation", "left"), [("lt", "lt"), ("lt-eq", "lt"), ("gt", "gt-eq"), ("gt-eq", "gt-eq")]
+)
+def test_number_below_all_floats_is_left_as_one_that_clients_can_read(operation: str, left: str) -> None:
+    typed = {"type": "literal", "value": -1e300, "data-type": "double"}
+    question = parse_expression({"type": operation, "term": "f", "value": typed})
+
+    function = residual_function(question, spec_of(), schema_of(f="float"))
+
+    found = to_json(function(()))
+    assert found["type"] == left
+    assert -3.41e38 < found["value"] < -3.4e38
+
+
 def test_parts_simplify_each_by_itself() -> None:
     by_id, by_name = asked("eq", 5, of="id"), asked("eq", "a", of="name")
     fields = [(1, "identity")]
