@@ -16,7 +16,8 @@ _VERSION = re.compile(r"(\d{1,9})-[^/]*$", re.ASCII)
 def metadata_folder(location: str, properties: Mapping[str, str]) -> str:
     """Return where a table's or view's metadata files go."""
     path = properties.get(METADATA_PATH)
-    return path.rstrip("/") if path else f"{location}/metadata"
+    # Some writers end locations with a slash; a double one is two places to some clients and stores, and one to others.
+    return path.rstrip("/") if path else f"{location.rstrip('/')}/metadata"
 
 
 def next_metadata_location(

@@ -16,7 +16,7 @@ from app.catalog.past.dropped import Wanted, purge_dropped, undrop
 from app.catalog.registration_checks import check_registration, facts_of
 from app.catalog.tables import purge_table
 from app.catalog.upkeep.upkeep_plans import table_upkeep
-from app.catalog.views import replace_view
+from app.catalog.views import NewView, replace_view
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
@@ -26,7 +26,17 @@ from tests.builders.catalogs import new_warehouse, with_rules
 from tests.builders.commits import commit_table
 from tests.builders.manifest_records import manifest_list_of
 from tests.builders.parquet_files import table_of
-from tests.builders.tables import DEPARTURES, FLIGHTS, append_to, load_table, namespace_in, table_in, view_in
+from tests.builders.tables import (
+    DEPARTURES,
+    FLIGHTS,
+    SCHEMA,
+    append_to,
+    load_table,
+    namespace_in,
+    table_in,
+    view_in,
+    view_version,
+)
 
 NEW = TableIdentifier(FLIGHTS, "new")
 MANIFEST = "memory://wh/old/metadata/m.avro"
@@ -101,6 +111,29 @@ def test_trap_in_the_metadata_is_found(
     stored(catalog, **changes)
 
     assert findings(catalog) == {code: severity}
+
+
+def test_table_goes_on_where_its_location_ends_with_a_slash(catalog: Catalog) -> None:
+    namespace_in(catalog, FLIGHTS)
+    named.register(catalog, TABLES, NEW, stored(catalog, location="memory://wh/old/"))
+
+    first = commit_table(catalog, NEW, (), [SetProperties(updates={"a": "1"})])
+    second = commit_table(catalog, NEW, (), [SetProperties(updates={"a": "2"})])
+
+    for landed in (first, second):
+        assert str(landed.location).startswith("memory://wh/old/metadata/0000")
+    assert load_table(catalog, NEW).metadata.properties["a"] == "2"
+    check_registration(catalog, TABLES, NEW, str(second.location), overwrite=True)
+    purge_table(catalog, NEW)
+
+
+def test_view_keeps_the_slash_at_the_end_of_its_location_but_not_two(catalog: Catalog) -> None:
+    namespace_in(catalog, FLIGHTS)
+
+    view = named.create(catalog, NewView(NEW, SCHEMA, view_version(), "memory://wh/v/", {}))
+
+    assert view.metadata.location == "memory://wh/v/"
+    assert str(view.location).startswith("memory://wh/v/metadata/00000-")
 
 
 @pytest.mark.parametrize(
