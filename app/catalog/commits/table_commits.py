@@ -271,7 +271,10 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool | Se
     added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
     for snapshot in added:
         present = current.snapshots_by_id.get(snapshot.snapshot_id)
-        if present is None or snapshot.manifest_list not in lists_of_writer(present):
+        # Old writers of version 1 make no list.
+        if present is None or (
+            present != snapshot and snapshot.manifest_list not in lists_of_writer(present)
+        ):
             return False
     # Each is looked for in the table's history, and a request may set one ref many thousand times.
     moves = {

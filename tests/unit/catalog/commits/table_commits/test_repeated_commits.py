@@ -57,6 +57,21 @@ def test_repeated_commit_of_a_snapshot_is_answered_with_the_table_as_it_is(catal
     assert again.location == first.location
 
 
+def test_repeated_commit_of_a_snapshot_that_lists_its_manifests_itself_is_known(catalog: Catalog) -> None:
+    """As old writers of version 1 do. On a refusal the client would delete these manifests."""
+    created = table_in(catalog, properties={"format-version": "1"})
+    made = snapshot_on(created.metadata).replace(
+        manifest_list=None, manifests=("memory://wh/t/metadata/m.avro",)
+    )
+    requirements = requirements_for(created.metadata, append(made))
+    first = commit_table(catalog, DEPARTURES, requirements, append(made))
+
+    assert commit_table(catalog, DEPARTURES, requirements, append(made)).location == first.location
+    other = made.replace(manifests=("memory://wh/t/metadata/n.avro",))
+    with pytest.raises(RequirementFailed):
+        commit_table(catalog, DEPARTURES, requirements, append(other))
+
+
 @pytest.mark.parametrize("is_gone", [False, True])
 def test_repeated_commit_to_a_table_that_is_only_looked_at_by_now_is_not_refused(
     catalog: Catalog, *, is_gone: bool
