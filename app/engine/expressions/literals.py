@@ -131,6 +131,8 @@ def _decimal(value: float | Decimal, kind: PrimitiveType) -> Decimal | Between:
     step = Decimal(1).scaleb(-(kind.scale or 0))
     try:
         if isinstance(value, float):
+            if math.isnan(value):
+                raise ValueError("NaN compares with nothing")
             # Through its text: 1.1 means 11 tenths, not the nearest binary fraction.
             return Decimal(repr(value)).quantize(step, ROUND_HALF_UP, _EXACT)
         exact = Decimal(value)

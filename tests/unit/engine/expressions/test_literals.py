@@ -131,6 +131,8 @@ def test_literal_with_a_type_is_converted_to_that_of_the_column(
         ("decimal(9,2)", "x", None),
         ("decimal(9,2)", "NaN", None),
         ("decimal(9,2)", math.inf, None),
+        ("decimal(9,2)", "NaN", "float"),
+        ("decimal(9,2)", "Infinity", "double"),
         ("decimal(9,2)", 10**1200, None),
         ("decimal(9,2)", True, None),
         ("date", "2024-02-30", None),
