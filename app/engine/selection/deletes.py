@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from app.engine.model.data_types.types import PrimitiveType
-from app.engine.model.data_types.values import FLOATING_KINDS, from_bytes, is_nan, order_key
+from app.engine.model.data_types.values import FLOATING_KINDS, UNORDERED_KINDS, from_bytes, is_nan
 from app.engine.model.files.delete_files import DELETE_FILE_PATH_ID, is_deletion_vector, referenced_path
 from app.engine.model.files.manifests import DataFile, FileContent, ManifestEntry, PartitionKey
 from app.engine.model.ids import FieldId, Location
@@ -163,7 +163,7 @@ def _equality_column(schemas: Sequence[Schema], field_id: FieldId) -> _EqualityC
         return None
     # A column that was widened reads all its old bounds by its newest type.
     kind = found[-1].field.type
-    if not isinstance(kind, PrimitiveType) or kind.kind == "uuid":
+    if not isinstance(kind, PrimitiveType) or kind.kind == "uuid" or kind.kind in UNORDERED_KINDS:
         # Early writers put the bounds of uuids in another order.
         return None
     return _EqualityColumn(field_id, kind, all(column.field.required for column in found))
@@ -230,4 +230,5 @@ def _bound(bounds: Any, column: _EqualityColumn) -> Any:
     if content is None:
         return None
     value = from_bytes(column.kind, bytes(content))
-    return None if is_nan(value) else order_key(value)
+    # As a number: some engines take -0.0 for 0.0.
+    return None if is_nan(value) else value

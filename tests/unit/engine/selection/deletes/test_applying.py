@@ -211,6 +211,29 @@ def test_bounds_of_floating_numbers_rule_nothing_out_where_nan_may_be(
     assert bool(applying(data(1, **doubles(1.0, 5.0, nan)), delete)) is applies
 
 
+def test_deletes_of_zero_apply_to_zeros_of_either_sign() -> None:
+    """Some engines take -0.0 for 0.0."""
+    delete = equality(2, equality_ids=(2,), **doubles(0.0, 0.0, 0))
+
+    assert applying(data(1, **doubles(-0.0, -0.0, 0)), delete) == ["d"]
+    assert applying(data(1, **doubles(-1.0, -0.5, 0)), delete) == []
+
+
+def test_bounds_of_shapes_rule_nothing_out() -> None:
+    """They are corners of boxes, and have no order."""
+    shapes = [schema(column(1, "where", "geometry"))]
+    # From (-1, 0) to (3, 3), and the point (2, 1): as bytes, the corners of the two are apart.
+    box = [struct.pack("<dd", *corner) for corner in ((-1.0, 0.0), (3.0, 3.0))]
+    point = [struct.pack("<dd", 2.0, 1.0)] * 2
+
+    def bounds(low: bytes, high: bytes) -> dict[str, Any]:
+        return {**longs(0, 0), "lower_bounds": {1: low}, "upper_bounds": {1: high}}
+
+    index = DeleteIndex([equality(2, **bounds(*point))], SPECS, shapes)
+
+    assert index.deletes_of(data(1, **bounds(*box)).file, 1)
+
+
 def test_one_column_that_rules_the_deletes_out_is_enough() -> None:
     of_data = {**longs(1, 5), "lower_bounds": {1: struct.pack("<q", 1), 3: b"a"}}
     delete = equality(2, equality_ids=(3, 1), **longs(6, 9))
