@@ -19,6 +19,8 @@ from app.errors import InvalidUpdate
 
 FIRST_PARTITION_FIELD_ID = 1000
 UNPARTITIONED_LAST_ID = FIRST_PARTITION_FIELD_ID - 1
+LONGEST_NAME = 1_000
+"""Characters of a partition field's name: answers repeat it for each file."""
 FieldMeaning: TypeAlias = tuple[FieldId, str]
 """The source column and the transform of a partition field."""
 
@@ -141,13 +143,18 @@ def bind_spec(
         last_field_id: the highest field id of the table so far.
 
     Raises:
-        InvalidUpdate: a source column is missing or has the wrong type, a name is taken, or a v1 table needs
-            other ids.
+        InvalidUpdate: a source column is missing or has the wrong type, a name is taken or too long, or a v1 table
+            needs other ids.
     """
     fields: list[PartitionField] = []
     tracks_ids = FORMAT_VERSIONS[format_version].tracks_partition_field_ids
     highest_id = max(UNPARTITIONED_LAST_ID, last_field_id if tracks_ids else 0)
     for field in unbound.fields:
+        if len(field.name) > LONGEST_NAME:
+            raise InvalidUpdate(
+                f"Cannot add partition field {field.name[:100]}…: its name has {len(field.name)} characters, more than "
+                f"{LONGEST_NAME}"
+            )
         transform = str(parse_sent_transform(field.transform))
         field_id = field.field_id
         if field_id is None and tracks_ids:

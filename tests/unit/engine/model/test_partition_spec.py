@@ -231,3 +231,11 @@ def test_partition_name_may_not_be_that_of_another_column() -> None:
 
     with pytest.raises(InvalidUpdate, match=r"^Cannot create partition from name that exists in schema: id$"):
         check_names(spec(part("id", 2, 1000, "bucket[4]")), COLUMNS)
+
+
+def test_name_of_a_partition_field_is_not_longer_than_answers_can_repeat() -> None:
+    bound(part("n" * 1_000, 1))
+
+    assert refusal(part("n" * 1_001, 1)) == (
+        f"Cannot add partition field {'n' * 100}…: its name has 1001 characters, more than 1000"
+    )
