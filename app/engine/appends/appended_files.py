@@ -21,6 +21,7 @@ from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.files.partition_values import schema_with_sources
 from app.engine.model.ids import FieldId, Location, SortOrderId, SpecId
 from app.engine.model.schema import Column, Schema
+from app.engine.model.sort_order import UNSORTED_ORDER_ID
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidDataFile
 
@@ -202,7 +203,8 @@ class ReadyFile(AppendedFile):
         return {field_id: bound for field_id, bound in bounds.items() if hold(field_id)}
 
     def _check_sort_order(self, metadata: TableMetadata, sort_order_id: SortOrderId) -> None:
-        if sort_order_id not in {order.order_id for order in metadata.sort_orders}:
+        known = {UNSORTED_ORDER_ID, *(order.order_id for order in metadata.sort_orders)}
+        if sort_order_id not in known:
             raise InvalidDataFile(self.path, f"the table has no sort order {sort_order_id}")
 
     def _check_counts(self, known: Mapping[FieldId, Column]) -> None:

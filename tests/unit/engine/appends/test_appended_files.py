@@ -9,8 +9,10 @@ import pytest
 
 from app.engine.appends.appended_files import ReadyFile
 from app.engine.model.files.manifests import DataFile, FileContent
-from app.engine.model.ids import SpecId
+from app.engine.model.ids import SortOrderId, SpecId
+from app.engine.model.sort_order import SortOrder
 from tests.builders.parquet_files import PATH, column, table_of
+from tests.unit.engine.effort import calls_in
 
 LESS, MORE = struct.pack("<d", 0.75), struct.pack("<d", 2.0)
 
@@ -33,3 +35,30 @@ def test_bounds_that_are_no_bytes_in_order_are_kept(kind: str, lower: bytes, upp
     made = ReadyFile(PATH, None, (), file).data_file(table_of([column(1, "c", kind)], format_version=3))
 
     assert (made.lower_bounds, made.upper_bounds) == ({1: lower}, {1: upper})
+
+
+def test_described_file_may_be_unsorted_in_a_table_that_has_only_a_sort_order() -> None:
+    """Its order, 0, is in no list then."""
+    field = {"transform": "identity", "source-id": 1, "direction": "asc", "null-order": "nulls-first"}
+    order = SortOrder.from_object({"order-id": 1, "fields": [field]})
+    table = table_of([column(1, "c", "long")]).replace(
+        sort_orders=(order,), default_sort_order_id=order.order_id
+    )
+    file = DataFile(
+        FileContent.DATA, PATH, "PARQUET", SpecId(0), (), 1, 1, sort_order_id=SortOrderId(0)
+    )  # fmt: skip
+
+    assert ReadyFile(PATH, None, (), file).data_file(table).sort_order_id == 0
+
+
+def test_one_more_file_does_not_look_at_all_columns_again() -> None:
+    few, many = (
+        table_of([column(number, f"c{number}", "long") for number in range(1, count)]) for count in (9, 900)
+    )
+    counts = {1: 1}
+    file = DataFile(FileContent.DATA, PATH, "PARQUET", SpecId(0), (), 1, 1, value_counts=counts)
+    ready = ReadyFile(PATH, None, (), file)
+    for table in (few, many):
+        ready.data_file(table)
+
+    assert calls_in(lambda: ready.data_file(many)) == calls_in(lambda: ready.data_file(few))
