@@ -92,7 +92,13 @@ class ParquetFile(AppendedFile):
             if column is None:
                 return UNKNOWN
             kind, default = column.field.type, column.field.initial_default
-            constant = from_json_value(kind, default) if isinstance(kind, PrimitiveType) else None
+            try:
+                constant = from_json_value(kind, default) if isinstance(kind, PrimitiveType) else None
+            except ValueError as error:  # of another catalog's table
+                raise InvalidDataFile(
+                    self.path,
+                    f"it has no column {column.name}, whose initial default makes no sense: {error}",
+                ) from error
             return SourceFacts(constant=constant, is_absent=True)
 
         given = self._in_path(spec_id, rules, columns, schema) if self.partition_from_path else {}

@@ -235,3 +235,13 @@ def test_the_sign_of_a_default_is_known() -> None:
         InvalidDataFile, match=r"-0\.0 for partition field part is wrong: the file does not have"
     ):
         parquet_file(ROW, {"part": -0.0}).data_file(table)
+
+
+def test_default_that_another_catalog_has_taken_is_named_if_it_makes_no_sense() -> None:
+    c = column(1, "c", "int") | {"initial-default": "five"}
+    table = table_of([c, column(2, "other", "long")], [partitioned_by("identity")], format_version=3)
+
+    with pytest.raises(
+        InvalidDataFile, match=r"it has no column c, whose initial default makes no sense: .*'five'"
+    ):
+        parquet_file(ROW).data_file(table)
