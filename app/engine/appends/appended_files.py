@@ -158,7 +158,7 @@ class ReadyFile(AppendedFile):
         path, file = self.path, self.described
         spec_id, rules = self.rules(metadata)
         partition = rules.listed(path, self.partition)
-        known = dict(ChainMap(*(schema.columns for schema in (metadata.current_schema, *metadata.schemas))))
+        known = ChainMap(*(schema.columns for schema in (metadata.current_schema, *metadata.schemas)))
         self._check_counts(known)
         bounds = self._bounds(known)
         self._check_sense(known, bounds)
