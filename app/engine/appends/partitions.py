@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,6 +21,9 @@ from app.engine.model.schema import Schema
 from app.errors import InvalidDataFile
 
 _HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?|[0-9]*\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""Python's own numbers may also have underscores, spaces and digits of other scripts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,19 +300,27 @@ def _json_of_text(transform: Transform, result: PrimitiveType, text: str) -> Any
     """Return what the name of a folder is in single-value JSON."""
     match transform.name:
         case "year":
-            return int(text) - 1970
+            return _whole(text) - 1970
         case "month":
             return months_since_1970(days_of_date(f"{text}-01"))
         case "hour":
             day, _, hour = text.rpartition("-")
-            if not hour.isdigit() or int(hour) > 23:
+            if not 0 <= _whole(hour) <= 23:
                 raise ValueError(f"not an hour: {text[:50]!r}")
             return days_of_date(day) * 24 + int(hour)
     match result.kind:
         case "int" | "long":
-            return int(text)
+            return _whole(text)
         case "float" | "double":
-            return text if text in {"NaN", "Infinity", "-Infinity"} else float(text)
+            if _NUMBER.fullmatch(text) is None and text not in {"NaN", "Infinity", "-Infinity"}:
+                raise ValueError(f"not a number: {text[:50]!r}")
+            return float(text)
         case "boolean":
             return {"true": True, "false": False}.get(text.lower(), text)
     return text
+
+
+def _whole(text: str) -> int:
+    if _WHOLE.fullmatch(text) is None:
+        raise ValueError(f"not a whole number: {text[:50]!r}")
+    return int(text)

@@ -97,7 +97,18 @@ def test_folders_of_time_transforms_are_read_as_engines_write_them(
 
 @pytest.mark.parametrize(
     ("kind", "transform", "folder"),
-    [("long", "identity", "x"), ("timestamp", "hour", "1971-01-01-24"), ("date", "month", "1971")],
+    [
+        ("long", "identity", "x"),
+        ("long", "identity", "1_0"),
+        ("int", "identity", "١٢"),
+        ("long", "identity", "%2012"),
+        ("double", "identity", "1_0.5"),
+        ("double", "identity", "nan"),
+        ("date", "year", "1_971"),
+        ("timestamp", "hour", "1971-01-01-24"),
+        ("timestamp", "hour", "1971-01-01-0_5"),
+        ("date", "month", "1971"),
+    ],
 )
 def test_folder_that_is_no_value_is_refused(kind: str, transform: str, folder: str) -> None:
     with pytest.raises(InvalidDataFile, match="its folder for partition field part"):
