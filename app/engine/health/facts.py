@@ -83,9 +83,9 @@ class FileFacts:
     old_spec_files: int
     """Data files of a partition spec that is not the default one."""
     old_order_files: int
-    """Data files that name a sort order which is not the default one."""
+    """Data files that name a sort order which is neither the default one nor 0, "unsorted"."""
     unnamed_order_files: int
-    """Data files that name no sort order; they may be sorted all the same."""
+    """Data files that name no sort order, or order 0 where they should have one; they may be sorted all the same."""
     worst_partitions: tuple[PartitionFacts, ...]
     """Those with most small files and delete files, at most `WORST_PARTITIONS`."""
     latest_partitions: tuple[PartitionFacts, ...]

@@ -22,6 +22,7 @@ from app.engine.health.file_summary import (
 )
 from app.engine.health.live_columns import ContentKind
 from app.engine.health.metadata_facts import target_file_bytes
+from app.engine.model.sort_order import UNSORTED_ORDER_ID
 from app.engine.model.table_metadata import TableMetadata
 
 
@@ -38,7 +39,10 @@ def file_facts(metadata: TableMetadata, summary: FileSummary) -> FileFacts:
     small_files = sum(counts.small_files for counts in with_data)
     target = target_file_bytes(metadata.properties)
     partitions = list(partition_facts(summary, target))
-    named_orders = sum(files for order, files in summary.sort_orders.items() if order is not None)
+    default_order = metadata.default_sort_order_id
+    # Iceberg's own writers up to 1.10 name the unsorted order in every file, also where they have sorted it.
+    unnamed = {None, UNSORTED_ORDER_ID} - {default_order}
+    named_orders = sum(files for order, files in summary.sort_orders.items() if order not in unnamed)
     return FileFacts(
         data_files=data_files,
         data_bytes=data_bytes,
@@ -69,8 +73,8 @@ def file_facts(metadata: TableMetadata, summary: FileSummary) -> FileFacts:
         old_spec_files=sum(
             counts.data_files for counts in with_data if counts.spec_id != metadata.default_spec_id
         ),
-        old_order_files=named_orders - summary.sort_orders[metadata.default_sort_order_id],
-        unnamed_order_files=summary.sort_orders[None],
+        old_order_files=named_orders - summary.sort_orders[default_order],
+        unnamed_order_files=sum(summary.sort_orders[order] for order in unnamed),
         worst_partitions=tuple(heapq.nlargest(WORST_PARTITIONS, partitions, key=_badness)),
         latest_partitions=tuple(
             heapq.nlargest(LATEST_PARTITIONS, partitions, key=attrgetter("newest_sequence"))
