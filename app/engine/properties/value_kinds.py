@@ -80,7 +80,8 @@ class Fraction(ValueKind):
 
     def flaw(self, value: str) -> str | None:
         try:
-            number = float(value)
+            # As strict as clients in other languages: no underscores, no digits of other scripts.
+            number = float(value) if value.isascii() and "_" not in value else -1.0
         except ValueError:
             number = -1.0
         if 0 < number < 1 or (self.with_bounds and number in (0, 1)):

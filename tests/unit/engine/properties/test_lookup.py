@@ -53,6 +53,11 @@ from app.errors import InvalidUpdate
             "1",
             "must be a number greater than 0 and less than 1, found '1'",
         ),
+        (
+            "write.orc.bloom.filter.fpp",
+            "0.0_5",
+            "must be a number greater than 0 and less than 1, found '0.0_5'",
+        ),
         ("write.orc.bloom.filter.fpp", "nan", "must be a number greater than 0 and less than 1, found 'nan'"),
         ("encryption.data-key-length", "20", "must be 16, 24 or 32, found '20'"),
         ("schema.name-mapping.default", "{}", "must be a list in JSON, found '{}'"),
