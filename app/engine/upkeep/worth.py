@@ -106,7 +106,7 @@ def _rewrite_options(policy: Policy, condition: Condition) -> dict[str, Any]:
     for name in ("strategy", "sort-order", "where"):
         value = policy.text(f"rewrite-data-files.{name}")
         if value:
-            options[name] = value
+            options[name] = value.strip().lower() if name == "strategy" else value
     if "sort-order" in options and not policy.says("rewrite-data-files.strategy"):
         options["strategy"] = "sort"  # As in Spark: an order alone asks for it.
     return options

@@ -103,7 +103,10 @@ def test_files_that_move_to_another_spec_get_a_new_age() -> None:
     assert job.options["use-starting-sequence-number"] == "false"
 
 
-@pytest.mark.parametrize(("strategy", "meant"), [({}, "sort"), ({"strategy": "binpack"}, "binpack")])
+@pytest.mark.parametrize(
+    ("strategy", "meant"),
+    [({}, "sort"), ({"strategy": "binpack"}, "binpack"), ({"strategy": " SORT"}, "sort")],
+)
 def test_an_order_alone_asks_for_sorting(strategy: dict[str, str], meant: str) -> None:
     own = policy(
         **{f"rewrite-data-files.{name}": value for name, value in {"sort-order": "a", **strategy}.items()}
