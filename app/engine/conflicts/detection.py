@@ -60,7 +60,10 @@ def detect_conflicts(
     conflicts = _without_repetitions(found[:limit])
     since = tuple(concurrent.since_fork())
     is_outdated = not conflicts and _is_outdated(concurrent, operation)
-    safe, reason = verdict(operation, conflicts, since, ref, is_outdated=is_outdated)
+    has_left_base = not is_new and not since and head_id != concurrent.base_id
+    safe, reason = verdict(
+        operation, conflicts, since, ref, has_left_base=has_left_base, is_outdated=is_outdated
+    )
     return ConflictReport(
         ref=ref,
         base_snapshot_id=base_snapshot_id,

@@ -44,6 +44,7 @@ def verdict(
     since: Sequence[Snapshot],
     ref: str,
     *,
+    has_left_base: bool = False,
     is_outdated: bool = False,
 ) -> tuple[bool, str]:
     """Return whether the same change can be committed on top of the head, and why or why not.
@@ -53,16 +54,18 @@ def verdict(
         conflicts: those of Iceberg's own writers.
         since: the concurrent snapshots.
         ref: the branch.
+        has_left_base: whether the branch has gone back, so that it does not have the base any more.
         is_outdated: whether rows that it has read are gone, though that is no conflict.
     """
     if conflicts:
         counts = Counter(conflict.kind for conflict in conflicts)
         return False, " ".join(_ADVICE[kind] for kind in counts)
-    if not since:
+    if not since and not has_left_base:
         return True, f"Nothing has happened on {ref} since."
-    happened = f"{len(since)} snapshots have" if len(since) > 1 else "1 snapshot has"
+    number = f"{len(since)} snapshots have" if len(since) > 1 else "1 snapshot has"
+    happened = f"{number} come onto {ref} since" if since else f"{ref} does not have the base any more"
     checked, words = (False, _OUTDATED) if is_outdated else _without_conflicts(operation)
-    return checked, f"{happened} come onto {ref} since. {words}"
+    return checked, f"{happened}. {words}"
 
 
 def _without_conflicts(operation: ops.Operation) -> tuple[bool, str]:

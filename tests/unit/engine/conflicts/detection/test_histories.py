@@ -7,6 +7,7 @@ import pytest
 from app.engine.conflicts.concurrent import MAX_KEPT_BYTES
 from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import (
+    Append,
     Delete,
     Operation,
     Overwrite,
@@ -62,6 +63,16 @@ def test_without_history_the_head_tells_what_is_missing(branch: Branch) -> None:
     report = ask(branch, base, Delete(removed_files=removed, checks_existence=True))
 
     assert [conflict.file_path for conflict in report.conflicts] == ["undone", "undone too"]
+
+
+def test_branch_that_went_back_is_not_called_unchanged(branch: Branch) -> None:
+    base = branch.commit("append", [data_file("undone", "a")])
+    branch.move(SnapshotId(100))
+
+    report = ask(branch, base, Append())
+
+    assert (kinds(report), report.safe_to_reapply) == ([], True)
+    assert report.reason.startswith("main does not have the base any more. An append conflicts with nothing")
 
 
 def test_empty_branch_misses_every_file() -> None:
