@@ -44,8 +44,8 @@ def metadata_diff(before: TableMetadata, after: TableMetadata) -> MetadataDiff:
         order=_pair(before.default_sort_order, after.default_sort_order),
         properties=_changed(before.properties, after.properties),
         refs=_changed(before.snapshot_refs, after.snapshot_refs),
-        snapshots_added=tuple(after.snapshots_by_id.keys() - before.snapshots_by_id.keys()),
-        snapshots_removed=tuple(before.snapshots_by_id.keys() - after.snapshots_by_id.keys()),
+        snapshots_added=_only_in(after, before),
+        snapshots_removed=_only_in(before, after),
     )
 
 
@@ -61,6 +61,13 @@ def creation_diff(after: TableMetadata) -> MetadataDiff:
         refs=_changed({}, after.snapshot_refs),
         snapshots_added=tuple(after.snapshots_by_id),
         snapshots_removed=(),
+    )
+
+
+def _only_in(one: TableMetadata, other: TableMetadata) -> tuple[SnapshotId, ...]:
+    """Return the snapshots that only one of two versions has, in its order."""
+    return tuple(
+        snapshot_id for snapshot_id in one.snapshots_by_id if snapshot_id not in other.snapshots_by_id
     )
 
 

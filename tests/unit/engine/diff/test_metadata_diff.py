@@ -50,6 +50,19 @@ def test_every_kind_of_difference_is_told_with_before_and_after() -> None:
     assert (back.snapshots_added, back.snapshots_removed) == ((), (2,))
 
 
+def test_snapshots_are_told_in_the_order_in_which_they_came() -> None:
+    ids = [7_000_000_000_000_000_007, 3, 9_000_000_000_000_000_001, 1, 5_000_000_000]
+    base, after = table(), table()
+    for place, snapshot_id in enumerate(ids):
+        parent = ids[place - 1] if place else None
+        after = committed(
+            after, {"action": "add-snapshot", "snapshot": snapshot_json(snapshot_id, place + 1, parent)}
+        )
+
+    assert list(metadata_diff(base, after).snapshots_added) == ids
+    assert list(metadata_diff(after, base).snapshots_removed) == ids
+
+
 def test_format_version_and_location_are_told() -> None:
     upgraded = committed(
         table(),
