@@ -61,6 +61,8 @@ def _bind_comparison(
         raise InvalidFilter(
             f"Invalid filter: {_shown(term)} cannot be compared: there are only is-null and not-null for it"
         )
+    if operation in (e.Operation.STARTS_WITH, e.Operation.NOT_STARTS_WITH) and term.type.kind != "string":
+        raise InvalidFilter(f"Invalid filter: {operation} needs a string, not {_shown(term)}")
     values = [_value(literal, term, term.type) for literal in literals]
     if operation.is_set:
         return _bind_set(operation, term, values)
@@ -71,8 +73,6 @@ def _bind_comparison(
         operation, value = _BESIDE.get(operation, operation), value.below
     if isinstance(value, OutOfRange):
         return _bind_beyond(operation, term, value)
-    if operation in (e.Operation.STARTS_WITH, e.Operation.NOT_STARTS_WITH) and term.type.kind != "string":
-        raise InvalidFilter(f"Invalid filter: {operation} needs a string, not {_shown(term)}")
     return e.BoundPredicate(operation, term, (value,))
 
 

@@ -148,6 +148,7 @@ def test_prefix_is_asked_of_strings_only(operation: str) -> None:
         f"Invalid filter: {operation} needs a string, not id of type long"
     )
     assert "needs a string" in refusal(asked(operation, "0A", of="c"), schema_of(c="binary"))
+    assert "needs a string" in refusal(asked(operation, 2**40, of="c"), schema_of(c="int"))
 
 
 def test_transform_must_apply_to_the_column() -> None:
