@@ -142,8 +142,7 @@ def _column_of(reference: e.Reference, schema: Schema, *, case_sensitive: bool) 
     field_id = schema.ids_by_name.get(reference.name)
     if field_id is not None and case_sensitive:
         return schema.columns[field_id]
-    lowered = reference.name.lower()
-    alike = {name: found for name, found in schema.ids_by_name.items() if name.lower() == lowered}
+    alike = schema.names_alike.get(reference.name.lower(), {})
     if case_sensitive or not alike:
         hint = f", but there is {next(iter(alike))!r}: names are case-sensitive" if alike else ""
         raise InvalidFilter(f"Invalid filter: there is no column named {reference.name[:100]!r}{hint}")
@@ -168,7 +167,7 @@ def bind_reference(column: Column, schema: Schema) -> e.BoundReference:
         above = place.parent.field.type if place.parent is not None else schema
         if not isinstance(above, (StructType, Schema)):
             raise InvalidFilter(f"Invalid filter: {column.name} is inside a list or map")
-        positions.append([field.id for field in above.fields].index(place.field.id))
+        positions.append(place.position)
         place = place.parent
     return e.BoundReference(
         column.field.id, column.name, column.field.type, tuple(reversed(positions)), is_nullable

@@ -42,6 +42,8 @@ class Column:
     name: str
     short_name: str
     parent: Column | None
+    position: int
+    """Among the fields of its parent, or of the schema."""
 
     @property
     def outer(self) -> Iterator[Column]:
@@ -85,8 +87,8 @@ class Schema(Document):
         found: dict[FieldId, Column] = {}
 
         def visit(above: Type, prefix: str, short_prefix: str, parent: Column | None) -> None:
-            for field in child_fields(above):
-                column = Column(field, prefix + field.name, short_prefix + field.name, parent)
+            for position, field in enumerate(child_fields(above)):
+                column = Column(field, prefix + field.name, short_prefix + field.name, parent, position)
                 found.setdefault(field.id, column)
                 # For lists of structs, queries write `points.x`, not `points.element.x`. The same goes for map values.
                 skipped = (
@@ -107,6 +109,14 @@ class Schema(Document):
         for field_id, column in self.columns.items():
             names.setdefault(column.short_name, field_id)
         return names
+
+    @cached_property
+    def names_alike(self) -> dict[str, dict[str, FieldId]]:
+        """The names of `ids_by_name` by what they are in lower case."""
+        found: dict[str, dict[str, FieldId]] = {}
+        for name, field_id in self.ids_by_name.items():
+            found.setdefault(name.lower(), {})[name] = field_id
+        return found
 
     @property
     def highest_field_id(self) -> int:

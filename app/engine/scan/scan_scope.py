@@ -180,12 +180,8 @@ def _check_range(metadata: TableMetadata, start_id: SnapshotId, end: Snapshot) -
 
 def _column_ids(names: Iterable[str], schema: Schema, where: str, *, case_sensitive: bool) -> list[FieldId]:
     found: list[FieldId] = []
-    lowered: dict[str, set[FieldId]] = {}
-    if not case_sensitive:
-        for name, known_id in schema.ids_by_name.items():
-            lowered.setdefault(name.lower(), set()).add(known_id)
     for name in names:
-        alike = lowered.get(name.lower(), set())
+        alike = set() if case_sensitive else set(schema.names_alike.get(name.lower(), {}).values())
         field_id: FieldId | None = None
         if case_sensitive:
             field_id = schema.ids_by_name.get(name)

@@ -19,6 +19,7 @@ from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.schema import Schema
 from app.errors import InvalidFilter
 from tests.builders.filtered_files import asked, bound_of, schema_of, struct_of
+from tests.unit.engine.effort import calls_in
 
 NESTED = schema_of(
     id="long",
@@ -274,3 +275,17 @@ def test_negation_is_gone_and_constants_simplify() -> None:
     }
 
     assert to_json(bound_of("int", document, required=True)) == asked("gt-eq", 5)
+
+
+def test_columns_are_found_in_any_case_without_a_look_at_all_others() -> None:
+    def columns(count: int) -> Schema:
+        names: dict[str, Any] = {f"C{number}": "int" for number in range(count)}
+        return schema_of(**names)
+
+    questions = [parse_expression(asked("eq", 1, of=f"c{number % 10}")) for number in range(100)]
+
+    def effort(schema: Schema) -> int:
+        bind(questions[0], schema, case_sensitive=False)
+        return calls_in(lambda: [bind(each, schema, case_sensitive=False) for each in questions])
+
+    assert effort(columns(1_000)) == effort(columns(10))
