@@ -24,7 +24,7 @@ class FindingKind(StrEnum):
     DROPPED_FILES = "dropped-files"
     """It says `append`, but files that live in its parent do not live in it."""
     PARENTLESS = "parentless-snapshot"
-    """It has no parent, and a branch moves to it from a snapshot that the same commit does not remove."""
+    """It has no parent, and a branch with a snapshot moves to it without being removed first."""
     BYPASSED_HEAD = "bypassed-head"
     """A branch moves to it from a snapshot that it does not descend from."""
     LOST_DELETES = "lost-deletes"
