@@ -14,7 +14,7 @@ from app.catalog.context.rows import PointerEvent
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.branches.ref_changes import snapshot_by_id, snapshot_of
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
-from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
+from app.engine.model.ancestry import branch_finder, refs_by_snapshot
 from app.engine.model.document import MAX_LONG
 from app.engine.model.files.manifests import ManifestEntry
 from app.engine.model.files.partition_values import PartitionValues
@@ -25,6 +25,8 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.files import FileSelection, RowFilter
 from app.errors import InvalidPageToken, NoSuchRef, NoSuchSnapshot
 
+MOST_NAMES = 100_000
+"""A page of snapshots ends behind so many names of branches, which may be on all snapshots."""
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -76,12 +78,14 @@ def list_snapshots(catalog: Catalog, identifier: TableIdentifier, page: Page) ->
     if page.after is not None:
         after = numbers_in(page.after, 3)
         newest_first = [snapshot for snapshot in newest_first if _age(snapshot) < after]
-    facts = _facts_of(metadata)
-    if page.limit is None or len(newest_first) <= page.limit:
-        return Listing([facts(snapshot) for snapshot in newest_first], None)
-    shown = newest_first[: page.limit]
-    last = " ".join(map(str, _age(shown[-1])))
-    return Listing([facts(snapshot) for snapshot in shown], last)
+    shown: list[SnapshotFacts] = []
+    names = 0
+    for facts in map(_facts_of(metadata), newest_first):
+        if len(shown) == page.limit or names >= MOST_NAMES:
+            return Listing(shown, " ".join(map(str, _age(shown[-1].snapshot))))
+        shown.append(facts)
+        names += len(facts.branches)
+    return Listing(shown, None)
 
 
 def load_snapshot(catalog: Catalog, identifier: TableIdentifier, wanted: str) -> SnapshotFacts:
@@ -114,12 +118,12 @@ def snapshot_named(metadata: TableMetadata, wanted: str) -> Snapshot:
 
 
 def _facts_of(metadata: TableMetadata) -> Callable[[Snapshot], SnapshotFacts]:
-    refs, branches = refs_by_snapshot(metadata), branches_by_snapshot(metadata)
+    refs, branches_of = refs_by_snapshot(metadata), branch_finder(metadata)
 
     def facts(snapshot: Snapshot) -> SnapshotFacts:
         snapshot_id = snapshot.snapshot_id
         is_current = snapshot_id == metadata.current_snapshot_id
-        return SnapshotFacts(snapshot, refs.get(snapshot_id, ()), branches.get(snapshot_id, ()), is_current)
+        return SnapshotFacts(snapshot, refs.get(snapshot_id, ()), branches_of(snapshot_id), is_current)
 
     return facts
 

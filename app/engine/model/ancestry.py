@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 
 from app.engine.model.ids import SnapshotId
 from app.engine.model.snapshot import Snapshot
@@ -29,54 +30,71 @@ def is_ancestor(metadata: TableMetadata, ancestor_id: SnapshotId, snapshot_id: S
     return any(snapshot.snapshot_id == ancestor_id for snapshot in ancestors(metadata, snapshot_id))
 
 
-def branches_by_snapshot(metadata: TableMetadata) -> Mapping[SnapshotId, Sequence[str]]:
-    """Return, for each snapshot that is on a branch, the names of those branches."""
-    heads: dict[SnapshotId, list[str]] = {}
-    for name, ref in metadata.snapshot_refs.items():
-        if ref.is_branch:
-            heads.setdefault(ref.snapshot_id, []).append(name)
-    children = _children(metadata, heads)
-    order = {name: place for place, name in enumerate(metadata.snapshot_refs)}
-    found: dict[SnapshotId, Sequence[str]] = {}
-    ready = [snapshot_id for snapshot_id, count in children.items() if not count]
-    above: dict[SnapshotId, list[Sequence[str]]] = {}
-    while ready:
-        snapshot_id = ready.pop()
-        groups = above.pop(snapshot_id, [])
-        if snapshot_id in heads:
-            groups.append(heads[snapshot_id])
-        # Mostly there is one child and no head, and the names are those of the child.
-        names = groups[0] if len(groups) == 1 else sorted({*chain(*groups)}, key=order.__getitem__)
-        found[snapshot_id] = names
-        parent_id = metadata.snapshots_by_id[snapshot_id].parent_snapshot_id
-        if parent_id is not None and parent_id in children:
-            above.setdefault(parent_id, []).append(names)
-            children[parent_id] -= 1
-            if not children[parent_id]:
-                ready.append(parent_id)
-    is_tree = len(found) == len(children) and not any(children.values())
-    return found if is_tree else _by_walking(metadata)  # some descend from themselves
+def branch_finder(metadata: TableMetadata) -> Callable[[SnapshotId], list[str]]:
+    """Return a function that names the branches that a snapshot is on.
+
+    It keeps no names: each of many branches may be one of very many snapshots.
+    """
+    spans = _spans(metadata)
+    heads = sorted(
+        (spans[ref.snapshot_id].start, place, name)
+        for place, (name, ref) in enumerate(metadata.snapshot_refs.items())
+        if ref.is_branch and ref.snapshot_id in spans
+    )
+    starts = [start for start, _, _ in heads]
+
+    def branches_of(snapshot_id: SnapshotId) -> list[str]:
+        span = spans.get(snapshot_id, range(0))
+        found = heads[bisect_left(starts, span.start) : bisect_left(starts, span.stop)]
+        return [name for _, _, name in sorted(found, key=itemgetter(1))]
+
+    return branches_of
 
 
-def _children(metadata: TableMetadata, heads: Iterable[SnapshotId]) -> dict[SnapshotId, int]:
-    """Return, for each snapshot that is on a branch, how many of its children are on one."""
-    found: dict[SnapshotId, int] = {}
-    for head_id in heads:
-        for snapshot in ancestors(metadata, head_id):
-            if snapshot.snapshot_id in found:
-                found[snapshot.snapshot_id] += snapshot.snapshot_id != head_id
-                break
-            found[snapshot.snapshot_id] = int(snapshot.snapshot_id != head_id)
-    return found
+def _spans(metadata: TableMetadata) -> dict[SnapshotId, range]:
+    """Return the places of each snapshot and its descendants in an order where they follow it."""
+    by_id = metadata.snapshots_by_id
+    children: dict[SnapshotId, list[SnapshotId]] = {}
+    roots: list[SnapshotId] = []
+    for snapshot_id, snapshot in by_id.items():
+        parent_id = snapshot.parent_snapshot_id
+        if parent_id is None or parent_id not in by_id:
+            roots.append(snapshot_id)
+        else:
+            children.setdefault(parent_id, []).append(snapshot_id)
+    places: dict[SnapshotId, int] = {}
+
+    def place_descendants(waiting: list[SnapshotId]) -> None:
+        while waiting:
+            snapshot_id = waiting.pop()
+            if snapshot_id not in places:
+                places[snapshot_id] = len(places)
+                waiting.extend(children.get(snapshot_id, ()))
+
+    place_descendants(roots)
+    circles = []
+    for snapshot_id in by_id:
+        if snapshot_id not in places:
+            # Some of its ancestors descend from themselves, and all from each of those.
+            circle = _circle(metadata, snapshot_id)
+            circles.append(circle)
+            place_descendants(circle[:1])
+    ends: dict[SnapshotId, int] = {}
+    for snapshot_id in reversed(places):
+        end = ends.setdefault(snapshot_id, places[snapshot_id] + 1)
+        parent_id = by_id[snapshot_id].parent_snapshot_id
+        if parent_id is not None:
+            ends[parent_id] = max(ends.get(parent_id, 0), end)
+    spans = {snapshot_id: range(place, ends[snapshot_id]) for snapshot_id, place in places.items()}
+    for circle in circles:
+        spans.update(dict.fromkeys(circle, spans[circle[0]]))
+    return spans
 
 
-def _by_walking(metadata: TableMetadata) -> dict[SnapshotId, list[str]]:
-    found: dict[SnapshotId, list[str]] = {}
-    for name, ref in metadata.snapshot_refs.items():
-        if ref.is_branch:
-            for snapshot in ancestors(metadata, ref.snapshot_id):
-                found.setdefault(snapshot.snapshot_id, []).append(name)
-    return found
+def _circle(metadata: TableMetadata, snapshot_id: SnapshotId) -> list[SnapshotId]:
+    """Return the ancestors of a snapshot that descend from themselves."""
+    *_, last = ancestors(metadata, snapshot_id)
+    return [snapshot.snapshot_id for snapshot in ancestors(metadata, last.snapshot_id)]
 
 
 def refs_by_snapshot(metadata: TableMetadata) -> dict[SnapshotId, list[str]]:

@@ -53,6 +53,19 @@ def test_pages_of_snapshots_go_on_where_the_last_ended(api: httpx.Client, ns: st
     assert "next-page-token" not in second
 
 
+def test_page_of_snapshots_ends_behind_very_many_names_of_branches(
+    api: httpx.Client, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.catalog.history.MOST_NAMES", 2)
+    pages = [api.get(f"{table}/snapshots").json()]
+    while token := pages[-1].get("next-page-token"):
+        pages.append(api.get(f"{table}/snapshots", params={"pageToken": token}).json())
+
+    counts = [len(page["snapshots"]) for page in pages]
+    assert [item["snapshot-id"] for page in pages for item in page["snapshots"]] == ids(api, table)[::-1]
+    assert counts == [2, 2]
+
+
 def test_token_of_another_listing_is_refused(api: httpx.Client, table: str) -> None:
     token = api.get(f"{table}/snapshots", params={"pageSize": 1}).json()["next-page-token"]
 
