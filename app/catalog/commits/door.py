@@ -13,13 +13,12 @@ from app.catalog.commits.joined_wishes import plan_all
 from app.catalog.commits.old_metadata import forget_old_metadata
 from app.catalog.commits.plans import Names, Staged
 from app.catalog.commits.races import attempt_in_turn
-from app.catalog.commits.wishes import Wish, discard, lose_race
+from app.catalog.commits.wishes import ONE_IS_TO_BLAME, Wish, discard, lose_race
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
-from app.database.outcomes.receipts import GivenUpMeanwhile
 from app.database.pointers.moves import Advance, NameTaken, Unmoved
 from app.database.pointers.pointers import PutOutcome
-from app.errors import BadRequest, IcetowerError, IdempotencyKeyTaken
+from app.errors import IcetowerError
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +54,8 @@ def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M,
         discard(files, standing)  # Raised only when the transaction certainly did not happen.
         for wish in standing:
             wish.fail(error)
-        if isinstance(error, BadRequest | IdempotencyKeyTaken | GivenUpMeanwhile) and len(wishes) > 1:
-            for wish in wishes:  # One is to blame, as for metadata that is too large to be stored.
+        if isinstance(error, ONE_IS_TO_BLAME) and len(wishes) > 1:
+            for wish in wishes:
                 land_all([wish])
         return ()
     if outcome is PutOutcome.UNKNOWN and not _has_landed(catalog, standing, staged):

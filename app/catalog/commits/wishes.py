@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import replace
-from typing import Generic
+from typing import Final, Generic
 
 from app import telemetry
 from app.catalog.commits.files.staged_files import StagedFiles
@@ -20,10 +20,14 @@ from app.catalog.context.places.locations import check_locations
 from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.context.rows import IdempotencyClaim
 from app.database.outcomes.receipt import CommitReceipt, Outcome, landed
+from app.database.outcomes.receipts import GivenUpMeanwhile
 from app.database.pointers.history import Author
 from app.engine.model.identifiers import TableIdentifier
-from app.errors import CommitFailed, CommitStateUnknown
+from app.errors import BadRequest, CommitFailed, CommitStateUnknown, FilesBeingDeleted, IdempotencyKeyTaken
 from app.waits import has_companions, wait_until_over
+
+ONE_IS_TO_BLAME: Final = BadRequest | FilesBeingDeleted | IdempotencyKeyTaken | GivenUpMeanwhile
+"""What one of several wishes is refused for, as for metadata that is too large to be stored: others land without it."""
 
 
 class Wish(Generic[M, D]):

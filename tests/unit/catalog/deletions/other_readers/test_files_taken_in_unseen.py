@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from app.catalog import named
+from app.catalog.commits.door import land_all
+from app.catalog.commits.table_commits import TableCommit
+from app.catalog.commits.wishes import Wish
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.tables import NewTable, purge_table
 from app.database.pointers.foreign_files import ANYWHERE
-from app.engine.change.updates import AddSnapshot
+from app.engine.change.updates import AddSnapshot, SetProperties, Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
@@ -78,6 +81,19 @@ def test_files_that_are_being_deleted_are_not_taken_in_though_the_guard_is_off(c
     assert load_table(catalog, OTHER).metadata.snapshots == ()
     commit_table(catalog, OTHER, [], added)
     assert noted(catalog) == {ANYWHERE}
+
+
+def test_what_came_together_with_a_commit_that_takes_such_files_in_lands(catalog: Catalog) -> None:
+    taking = append(snapshot(catalog, f"@{data_file(catalog, 'kept')}"))
+    own: list[Update] = [SetProperties(updates={"own": "set"})]
+    wishes = [Wish(catalog, [TableCommit(OTHER, [], updates)]) for updates in (taking, own)]
+
+    while_purged(catalog, lambda: land_all(wishes))
+
+    with pytest.raises(FilesBeingDeleted):
+        wishes[0].results()
+    assert wishes[1].results()[0].loaded.metadata.properties["own"] == "set"
+    assert load_table(catalog, OTHER).metadata.snapshots == ()
 
 
 def test_own_files_land_meanwhile_and_nothing_is_noted(catalog: Catalog) -> None:
