@@ -128,7 +128,7 @@ class _OwnTable:
         """Return those of some files that the table does not reach now.
 
         Raises:
-            PlanOutdated: the table was registered anew, or has gone.
+            PlanOutdated: the table was registered anew, has gone, or its files are to stay now.
             FilesUnavailable, CorruptMetadata: it cannot be read.
         """
         now = self._catalog.server.pointers.find_locked(self._seen.id)
@@ -141,6 +141,8 @@ class _OwnTable:
     def _read(self, now: Pointer) -> None:
         try:
             metadata = self._catalog.read(TABLES, now)
+            if not bool_property(metadata.properties, GC_ENABLED, default=True):
+                raise PlanOutdated
             known = self._current.snapshots_by_id
             if not self._reached:
                 self._pass_over_known()
