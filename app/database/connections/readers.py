@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -72,8 +73,9 @@ class Readers:
         self._discard_idle()
 
     def _discard_idle(self) -> None:
-        while self._idle:
-            self._idle.pop().discard()
+        with suppress(IndexError):  # Another thread may take the last one.
+            while True:
+                self._idle.pop().discard()
 
     def _use(self, work: Callable[[_Reader], _Result]) -> _Result:
         try:
