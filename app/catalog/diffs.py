@@ -10,6 +10,7 @@ from typing import Literal
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
+from app.catalog.context.places.locations import check_location
 from app.catalog.history import numbers_in, snapshot_named
 from app.catalog.manifests.table_manifests import TableManifests
 from app.database.pointers.pointer import Pointer
@@ -88,7 +89,7 @@ def load_diff(
         NoSuchSnapshot: a snapshot, branch or tag does not exist.
         NotFound: no such version of the metadata is known.
         InvalidPageToken: a branch has moved since the page before was read.
-        InvalidLocation: a manifest is outside the warehouse.
+        InvalidLocation: a metadata file or a manifest is outside the warehouse.
         MetadataFileMissing: a metadata file is gone.
         CorruptMetadata: a file cannot be read.
         FileMissing: a manifest is gone.
@@ -237,6 +238,8 @@ class _Versions:
         if location == self._pointer.metadata_location:
             metadata = self._current
         else:
+            # What was registered may have any file in its log.
+            check_location(self._catalog, location, "metadata file")
             try:
                 metadata = self._catalog.read_file(
                     TABLES, location, self._pointer.uuid, self._pointer.registration

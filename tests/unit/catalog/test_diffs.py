@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from app.catalog import named
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Page
-from app.catalog.diffs import _kinship, _page_of
+from app.catalog.diffs import _kinship, _page_of, load_diff
 from app.engine.diff.file_diff import FileDiff
-from app.engine.model.ids import SnapshotId
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.snapshot import MetadataLogEntry
+from app.errors import InvalidLocation
+from tests.builders.catalogs import new_warehouse
 from tests.builders.histories import branch, entry, history, line, snapshot
+from tests.builders.tables import DEPARTURES, table_in
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8])
@@ -64,3 +71,19 @@ def test_snapshots_that_parted_have_diverged() -> None:
     assert _kinship(three, WHOLE, nine, WHOLE).relation == "diverged"
     assert _kinship(three, WHOLE, nine, WHOLE).common_ancestor == 2
     assert _kinship(apart.snapshots[0], apart, apart.snapshots[1], apart).relation == "diverged"
+
+
+def test_a_metadata_file_of_another_warehouse_is_not_shown_though_a_registered_log_names_it(
+    catalog: Catalog,
+) -> None:
+    other = table_in(new_warehouse(catalog.server, "other", "memory://other"), properties={"owner": "anna"})
+    assert other.location is not None
+    made = table_in(catalog)
+    logged = MetadataLogEntry(timestamp_ms=made.metadata.last_updated_ms, metadata_file=other.location)
+    planted = Location(f"{made.metadata.location}/metadata/00007-planted.metadata.json")
+    catalog.files.write_new(planted, made.metadata.replace(metadata_log=(logged,)).to_json())
+    named.register(catalog, TABLES, DEPARTURES, planted, overwrite=True)
+
+    for before, after in ((other.location, None), (None, planted), ("metadata:0", planted)):
+        with pytest.raises(InvalidLocation, match=r"metadata file .* is outside warehouse wh"):
+            load_diff(catalog, DEPARTURES, before, after, Page())
