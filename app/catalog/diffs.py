@@ -229,7 +229,7 @@ class _Versions:
                 raise NotFound(f"No version of {self._pointer.identifier} is known before {later.location}")
             return self._version(log[-1].metadata_file)
         parent_id = later.snapshot.parent_snapshot_id if later.snapshot else None
-        if parent_id is None:
+        if parent_id is None or parent_id == NO_SNAPSHOT:
             return State(None, later.schema)
         parent = snapshot_named(self._current, str(parent_id))
         return State(parent, self._current.schema_of(parent))

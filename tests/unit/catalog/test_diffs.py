@@ -10,12 +10,13 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Page
 from app.catalog.diffs import _kinship, _page_of, load_diff
 from app.engine.diff.file_diff import FileDiff
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId
 from app.engine.model.snapshot import MetadataLogEntry
 from app.errors import InvalidLocation
 from tests.builders.catalogs import new_warehouse
 from tests.builders.histories import branch, entry, history, line, snapshot
-from tests.builders.tables import DEPARTURES, table_in
+from tests.builders.table_files import TableFiles
+from tests.builders.tables import DEPARTURES, append, commit_to, table_in
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8])
@@ -87,3 +88,15 @@ def test_a_metadata_file_of_another_warehouse_is_not_shown_though_a_registered_l
     for before, after in ((other.location, None), (None, planted), ("metadata:0", planted)):
         with pytest.raises(InvalidLocation, match=r"metadata file .* is outside warehouse wh"):
             load_diff(catalog, DEPARTURES, before, after, Page())
+
+
+def test_before_a_snapshot_whose_parent_is_written_as_none_was_nothing(catalog: Catalog) -> None:
+    """So old writers put it."""
+    made = table_in(catalog)
+    first = TableFiles(catalog.files).snapshot(made.metadata, ["a"]).replace(parent_snapshot_id=NO_SNAPSHOT)
+    commit_to(catalog, *append(first))
+
+    found = load_diff(catalog, DEPARTURES, None, None, Page())
+
+    assert found.before.snapshot is None
+    assert (found.relation, list(found.between)) == ("descendant", [first.snapshot_id])
