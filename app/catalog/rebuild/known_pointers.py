@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.file_names import mark_of
@@ -28,6 +29,7 @@ from app.engine.model.ids import Location, TableUuid
 from app.errors import InvalidRequest
 from app.fileio.locations import is_inside, place_of
 from app.formats.metadata.chain_facts import place_text
+from app.formats.metadata.own_names import mark_in
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +101,32 @@ class Known:
         for pointer in self.pointers:
             found[pointer.uuid or folder_of(place_text(pointer.location))].append(pointer)
         return found
+
+    @cached_property
+    def exported_names(self) -> dict[str, list[TableIdentifier]]:
+        """The names that each uuid has in the export."""
+        found: defaultdict[str, list[TableIdentifier]] = defaultdict(list)
+        for pointer in self.export.pointers.values() if self.export is not None else ():
+            found[pointer.uuid].append(pointer.identifier)
+        return dict(found)
+
+    @cached_property
+    def exported_drops(self) -> dict[str | None, ExportedDrop]:
+        """The first drop of each uuid in the export."""
+        dropped = self.export.dropped if self.export is not None else []
+        return {drop.uuid: drop for drop in reversed(dropped)}
+
+    @cached_property
+    def last_drops(self) -> dict[str | None, ExportedDrop]:
+        """The last drop of each uuid that is known and that could come back."""
+        drops = reversed([*self.noted, *self.drops])
+        return {drop.uuid: drop for drop in sorted(drops, key=lambda drop: drop.dropped_ms)}
+
+    @cached_property
+    def marks(self) -> frozenset[str | None]:
+        """The marks in the names of files that pointers of the database are at."""
+        named = (each for each in self.pointers if each.named_by is NamedBy.DATABASE)
+        return frozenset(mark_in(each.location) for each in named)
 
 
 def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool) -> Known:

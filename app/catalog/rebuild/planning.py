@@ -292,8 +292,7 @@ def _by_others(catalog: Catalog, wish: RebuildWish, known: Known, item: RebuildI
         if mark == known.export.mark:
             return item
     if seen is None:
-        theirs = {mark_in(each.location) for each in known.pointers if each.named_by is NamedBy.DATABASE}
-        is_predecessor = own not in theirs or mark in theirs
+        is_predecessor = own not in known.marks or mark in known.marks
         return item if is_predecessor else replace(item, reason=item.reason or text)
     if mark == mark_in(seen) or wish.takes_likely:
         return item
@@ -359,8 +358,7 @@ def _came_back(drop: ExportedDrop | None, newest: FoundTable | FoundView) -> boo
 
 def _drop_of(known: Known, uuid: str) -> ExportedDrop | None:
     """Return the last drop of a table or view that is known and that could come back."""
-    drops = [drop for drop in (*known.noted, *known.drops) if uuid and drop.uuid == uuid]
-    return max(drops, key=lambda drop: drop.dropped_ms, default=None)
+    return known.last_drops.get(uuid) if uuid else None
 
 
 def _since_backup(known: Known, item: RebuildItem, newest: FoundTable | FoundView) -> str | None:
@@ -370,7 +368,7 @@ def _since_backup(known: Known, item: RebuildItem, newest: FoundTable | FoundVie
         return None
     if not known.is_export_own:
         return None  # It may be of a catalog beside, and says nothing of this one.
-    names = [pointer.identifier for pointer in export.pointers.values() if pointer.uuid == item.uuid]
+    names = known.exported_names.get(item.uuid, [])
     if item.identifier in names:
         return None
     if names:
@@ -378,7 +376,7 @@ def _since_backup(known: Known, item: RebuildItem, newest: FoundTable | FoundVie
     if item.uuid in export.unregistered:
         return "it was unregistered after the database was saved: another catalog has it. Unregister it again"
     is_older = newest.last_updated_ms <= export.at_ms
-    drop = next((drop for drop in export.dropped if drop.uuid == item.uuid), None)
+    drop = known.exported_drops.get(item.uuid)
     if not is_older or (drop is not None and drop.location != newest.location):
         return None
     if drop is not None:
