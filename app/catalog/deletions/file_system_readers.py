@@ -41,6 +41,8 @@ def tables_that_count(catalog: Catalog) -> Iterator[Pointer]:
             folder = folder_name(tree.folder_of(pointer.identifier))
             if not catalog.server.pointers.claims((), [folder]).places:
                 yield pointer
+        if len(pointers) < _PAGE:
+            return  # These were the last ones.
         after = pointers[-1].id
 
 
