@@ -32,7 +32,7 @@ def forget_old_metadata(catalog: Catalog, base: Base[M], after: TableMetadata | 
     if not bool_property(after.properties, DELETE_AFTER_COMMIT, default=False):
         return
     # The table's own files that a registered log may name: they are in use, though no log entry is left.
-    in_use = {place_of(location) for location in _named_by(after)}
+    in_use = {place_of(location) for location in _named_by(after) if _is_metadata(location.rstrip("/"))}
     try:
         gone = filter(_is_metadata, sorted(_gone(catalog, base.seen, before)))
         doomed = [location for location in gone if place_of(location) not in in_use]
