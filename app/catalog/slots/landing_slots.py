@@ -243,7 +243,10 @@ class _Table:
             self.state = QueueState()
         finally:
             self.task = None
-            del self.tables[self.which]
+            if (
+                self.tables.get(self.which) is self
+            ):  # Who waits here may have come when it was taken out already.
+                del self.tables[self.which]
             for turn in [*self.at_gate, *self.held]:
                 if not turn.done():
                     turn.set_result(None)

@@ -208,6 +208,24 @@ def test_without_the_database_all_go_on(queues: LandingQueues, monkeypatch: pyte
     run(course())
 
 
+def test_who_comes_when_the_database_fails_goes_on_too(
+    queues: LandingQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_pointer_id: int) -> StoredQueue:
+        raise DatabaseUnavailable("gone")
+
+    async def course() -> None:
+        slots = slots_on(queues)
+        slots.note_gone(TABLE, "a")
+        (former,) = slots._tables.values()
+        await idle(slots)
+        # As one that has found the table's queue just before it was given up.
+        await former.wait_in(at_gate=False, writer="b")
+
+    monkeypatch.setattr(queues, "load", fail)
+    run(course())
+
+
 def test_nothing_is_held_longer_because_the_database_hangs(
     queues: LandingQueues, monkeypatch: pytest.MonkeyPatch
 ) -> None:
