@@ -47,7 +47,7 @@ class SparkSource:
             } | settings
         for key, text in settings.items():
             session.conf.set(key, text)
-        self._kind = self._setting("type") or self._setting("catalog-impl") or ""
+        self._kind = self._found_kind()
 
     @property
     def drop_obstacle(self) -> str | None:
@@ -62,7 +62,7 @@ class SparkSource:
     def warnings(self) -> tuple[str, ...]:
         if self._is_file_system:
             return ("A hadoop catalog goes on with the table at its next version, and nothing here sees it",)
-        if self._kind.endswith("HiveCatalog") or self._kind == "hive":
+        if self._kind.endswith("hivecatalog") or self._kind == "hive":
             return ("The Hive metastore deletes files of a dropped table with external.table.purge=true",)
         return ()
 
@@ -129,7 +129,7 @@ class SparkSource:
 
     @property
     def _is_file_system(self) -> bool:
-        return self._kind.endswith("HadoopCatalog") or self._kind == "hadoop"
+        return self._kind.endswith("hadoopcatalog") or self._kind == "hadoop"
 
     def _below(self, parent: Namespace | None) -> Iterator[Namespace]:
         within = quoted(self._catalog) if parent is None else self._qualified(parent)
@@ -150,9 +150,18 @@ class SparkSource:
                 return []
             raise
 
-    def _setting(self, name: str) -> str | None:
-        (row,) = self._rows(f"SET {_PREFIX}.{self._catalog}.{name}")
-        return None if row[1] == "<undefined>" else str(row[1])
+    def _found_kind(self) -> str:
+        """Return what kind of catalog it is, in lower case.
+
+        Spark takes names of settings in any case, and Iceberg their values.
+        """
+        start = f"{_PREFIX}.{self._catalog}."
+        settings = {
+            str(key).removeprefix(start).lower(): str(text)
+            for key, text in self._rows("SET")
+            if str(key).startswith(start)
+        }
+        return (settings.get("type") or settings.get("catalog-impl") or "").lower()
 
     def _qualified(self, namespace: Namespace) -> str:
         return ".".join(map(quoted, (self._catalog, *namespace.levels)))

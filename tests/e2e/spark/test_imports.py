@@ -80,6 +80,26 @@ def test_tables_of_a_hadoop_catalog_are_fenced_and_read_and_written_here(
     assert rows_of(spark, f"{here}.eu.sales.orders") == [(1, "eu"), (3, "us"), (9, "eu")]
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [{"type": "Hadoop"}, {"Type": "hadoop"}, {"catalog-impl": "org.apache.iceberg.hadoop.HadoopCatalog"}],
+)
+def test_a_hadoop_catalog_keeps_its_files_however_its_type_is_spelled(
+    spark: SparkSession, sql: Sql, lake: Path, moves: Moves, kind: dict[str, str]
+) -> None:
+    """Spark takes names of settings in any case, and Iceberg their values."""
+    old = f"old_{sql.namespace}"
+    source = SparkSource(spark, old, {**kind, "warehouse": f"file://{lake}/hadoop"})
+    spark.sql(f"CREATE NAMESPACE {old}.sales")
+    spark.sql(f"CREATE TABLE {old}.sales.orders (id bigint)")
+    spark.sql(f"INSERT INTO {old}.sales.orders VALUES (1)")
+
+    assert moves.run(source) == {"sales.orders": MoveState.REFUSED}
+
+    assert "source-purges" in moves.lines["sales.orders"].codes
+    assert rows_of(spark, f"{old}.sales.orders") == [(1,)]
+
+
 def test_the_same_tables_are_found_by_their_folders_and_looked_on(
     spark: SparkSession, sql: Sql, lake: Path, moves: Moves
 ) -> None:
