@@ -93,14 +93,16 @@ class SparkSource:
             raise SourceFailed(f"Spark does not say where the metadata file of view {entry.identifier} is")
         log = qualified(self._catalog, entry.identifier, "metadata_log_entries")
         try:
-            found = self._rows(f"SELECT timestamp, latest_sequence_number, file FROM {log}")
+            # A catalog that the session had before may show for half a minute what was.
+            self._rows(f"REFRESH TABLE {qualified(self._catalog, entry.identifier)}")
+            found = self._rows(f"SELECT file FROM {log}")
         except SourceFailed as failure:
             if _ABSENT.search(str(failure)):
                 return None
             raise
-        # The current file is the last entry; rows come in no order, and two may have one time.
-        newest = max(enumerate(found), key=lambda item: (item[1][0], item[1][1] or 0, item[0]), default=None)
-        return None if newest is None else str(newest[1][2])
+        # Rows come in the order of the log, and the current file last. Its time may be earlier than those before it:
+        # writers' clocks differ.
+        return str(found[-1][0]) if found else None
 
     def find_uuid(self, entry: Entry) -> str | None:  # noqa: ARG002 - no SQL says it
         return None

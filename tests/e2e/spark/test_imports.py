@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -145,6 +147,8 @@ def test_another_rest_catalog_can_be_taken_through_spark(
     assert set(through_spark.entries(namespace)) == {orders, Entry(TableIdentifier(namespace, "big"), "view")}
     with RemoteCatalog(sqlite_server) as catalog:
         assert through_spark.find_location(orders) == RestSource(catalog, "x").find_location(orders)
+        catalog.tables.commit(orders.identifier, [{"action": "set-properties", "updates": {"a": "b"}}])
+        assert through_spark.find_location(orders) == RestSource(catalog, "x").find_location(orders)
     assert through_spark.find_location(Entry(TableIdentifier(namespace, "nothing"))) is None
     with pytest.raises(SourceFailed, match="does not say where"):
         through_spark.find_location(Entry(TableIdentifier(namespace, "big"), "view"))
@@ -156,3 +160,24 @@ def test_another_rest_catalog_can_be_taken_through_spark(
     assert through_spark.drop(orders, location) == location
     assert through_spark.find_location(orders) is None
     assert Path(location.removeprefix("file:").replace("//", "/")).exists()
+
+
+def test_the_newest_file_is_found_though_its_writers_clock_was_behind(
+    spark: SparkSession, sql: Sql, sqlite_server: str
+) -> None:
+    sql("CREATE TABLE late (id bigint)")
+    for number in range(10):
+        sql(f"ALTER TABLE late SET TBLPROPERTIES ('number' = '{number}')")
+    late = Entry(TableIdentifier(Namespace((sql.namespace,)), "late"))
+    with RemoteCatalog(sqlite_server) as catalog:
+        before = Path(str(catalog.tables.load(late.identifier).metadata_location).removeprefix("file://"))
+        metadata = json.loads(before.read_text())
+        metadata["metadata-log"].append(
+            {"timestamp-ms": metadata["last-updated-ms"], "metadata-file": f"file://{before}"}
+        )
+        metadata["last-updated-ms"] -= 30_000  # Iceberg takes up to a minute.
+        newest = before.with_name(f"00099-{uuid.uuid4()}.metadata.json")
+        newest.write_text(json.dumps(metadata))
+        catalog.tables.register(late.identifier, f"file://{newest}", overwrite=True)
+
+    assert SparkSource(spark, CATALOG, {}).find_location(late) == f"file://{newest}"
