@@ -16,7 +16,6 @@ from app.moving.sources import Entry, SourceFailed, SourceMoved
 
 _PREFIX: Final = "spark.sql.catalog"
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
-_PROPERTY = re.compile(r"\(([^(),]+),([^()]*?)\)(?:,\s*|$)")
 _ABSENT = re.compile(r"TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|NoSuchTable|NoSuchNamespace|cannot be found")
 _NO_VIEWS = re.compile(r"MISSING_CATALOG_ABILITY|not support|ViewCatalog|_LEGACY_ERROR_TEMP", re.IGNORECASE)
 
@@ -74,7 +73,9 @@ class SparkSource:
         for row in self._rows(f"DESCRIBE NAMESPACE EXTENDED {self._qualified(namespace)}"):
             name, value = str(row[0]), str(row[1] or "")
             if name == "Properties":
-                found |= {key.strip(): text for key, text in _PROPERTY.findall(value.strip()[1:-1])}
+                # As `((a,b), (c,d))`: values may have brackets and commas of their own.
+                pairs = value.strip().removeprefix("((").removesuffix("))").split("), (")
+                found |= {key: text for key, comma, text in (pair.partition(",") for pair in pairs) if comma}
             elif name in {"Comment", "Location"} and value:
                 found[name.lower()] = value
         return found

@@ -152,9 +152,11 @@ def test_another_rest_catalog_can_be_taken_through_spark(
     assert through_spark.find_location(Entry(TableIdentifier(namespace, "nothing"))) is None
     with pytest.raises(SourceFailed, match="does not say where"):
         through_spark.find_location(Entry(TableIdentifier(namespace, "big"), "view"))
-    sql(f"ALTER NAMESPACE {CATALOG}.{sql.namespace} SET PROPERTIES ('steward' = 'anna', 'team' = 'a b')")
+    sql(
+        f"ALTER NAMESPACE {CATALOG}.{sql.namespace} SET PROPERTIES ('steward' = 'anna', 'team' = 'a b (c), d')"
+    )
     found = through_spark.properties(namespace)
-    assert (found["steward"], found["team"]) == ("anna", "a b")
+    assert (found["steward"], found["team"]) == ("anna", "a b (c), d")
     location = through_spark.find_location(orders)
     assert location is not None
     assert through_spark.drop(orders, location) == location
