@@ -61,11 +61,21 @@ def former_files(catalog: RemoteCatalog, identifier: TableIdentifier) -> FormerF
 
 
 def _known_since_ms(metadata: Mapping[str, Any], snapshots: Mapping[int, Mapping[str, Any]]) -> int:
-    parents = {item.get("parent-snapshot-id") for item in snapshots.values()} - {None}
+    """Return the time of the first snapshot after all that have expired; 0 if none have.
+
+    Not that of the oldest one: a tag or a rollback may keep it, and younger ones expire.
+    """
+    by_number = {item.get("sequence-number", 0): item["timestamp-ms"] for item in snapshots.values()}
     # Each snapshot has a sequence number of its own, from version 2 of the format on.
-    if parents <= snapshots.keys() and len(snapshots) >= metadata.get("last-sequence-number", 0):
-        return 0
-    oldest: int = min(
-        (item["timestamp-ms"] for item in snapshots.values()), default=metadata["last-updated-ms"]
-    )
-    return oldest
+    last = metadata.get("last-sequence-number", 0)
+    missing = next((number for number in range(last, 0, -1) if number not in by_number), 0)
+    later = [made_ms for number, made_ms in by_number.items() if number > missing]
+    since = [min(later, default=metadata["last-updated-ms"])] if missing else []
+    # Those of version 1 have none: there only parents say what has expired.
+    known = {None, *snapshots}
+    since += [
+        item["timestamp-ms"]
+        for item in snapshots.values()
+        if item.get("sequence-number", 0) <= 1 and item.get("parent-snapshot-id") not in known
+    ]
+    return max(since, default=0)

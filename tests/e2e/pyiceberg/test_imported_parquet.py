@@ -28,6 +28,7 @@ from app.moving.parquet_folders import (
     look_at,
 )
 from app.moving.sources import SourceFailed
+from tests.builders.aged_tables import let_be_a_day_old
 from tests.servers.icetower import icetower_process
 
 EVENTS = TableIdentifier(Namespace(("raw",)), "events")
@@ -211,6 +212,28 @@ def test_files_as_old_as_expired_snapshots_are_left_out(lake: Path, uri: str) ->
         done = again(catalog, root)
 
     assert (done.appended, done.unsure) == (1, [f"{root}/a.parquet"])
+    assert sorted(table_of("raw.events").scan().to_arrow()["id"].to_pylist()) == ["a", "b"]
+
+
+def test_files_that_were_rewritten_do_not_come_back_where_a_tag_keeps_an_old_snapshot(
+    lake: Path, uri: str
+) -> None:
+    """The snapshots between the tag and now have expired: nothing says any more which files they had."""
+    root = f"file://{lake}/new"
+    table_of = RestCatalog("here", uri=uri).load_table
+    with RemoteCatalog(uri) as catalog:
+        write(lake, "new/a.parquet", id=["a"])
+        again(catalog, root)
+        let_be_a_day_old(catalog, EVENTS)
+        catalog.refs.change(EVENTS, "month", {"type": "tag"})
+        write(lake, "new/b.parquet", id=["b"])
+        again(catalog, root)
+        table_of("raw.events").overwrite(table_of("raw.events").scan().to_arrow())
+        catalog.tables.expire(EVENTS, older_than_ms=MAX_LONG, retain_last=1)
+
+        done = again(catalog, root)
+
+    assert (done.appended, done.let_go, done.unsure) == (0, [f"{root}/a.parquet"], [f"{root}/b.parquet"])
     assert sorted(table_of("raw.events").scan().to_arrow()["id"].to_pylist()) == ["a", "b"]
 
 

@@ -15,6 +15,7 @@ from app.errors import InvalidDataFile
 from app.fileio.local import LocalFiles
 from app.moving.parquet_folders import ParquetFolder, append_new_files, listed_files, look_at
 from app.moving.sources import SourceFailed
+from tests.builders.aged_tables import DAY_MS, let_be_a_day_old
 from tests.builders.http_catalog import http_catalog
 
 RAW = TableIdentifier(Namespace(("a",)), "raw")
@@ -136,6 +137,25 @@ def test_folders_keep_their_values_after_their_column_was_renamed(
     again(catalog, root)
 
     assert days_of(catalog) == ["2025-10-08", "2025-10-09", "2025-10-10"]
+
+
+def test_files_of_a_snapshot_that_was_rolled_back_and_expired_do_not_come_back(
+    catalog: RemoteCatalog, folder: Path
+) -> None:
+    """The snapshot before it may be much older than they are."""
+    first, second = (f"file://{folder / name}" for name in ("a.parquet", "b.parquet"))
+    append_new_files(catalog, RAW, {first: 0}, look)
+    let_be_a_day_old(catalog, RAW)
+    append_new_files(catalog, RAW, {first: 0, second: 0}, look)
+    newest, oldest = catalog.history.snapshots(RAW)
+    catalog.refs.change(RAW, "main", {"rollback-to": oldest["snapshot-id"]})
+    catalog.tables.expire(RAW, snapshot_ids=[newest["snapshot-id"]], cleanup="none")
+
+    done = append_new_files(catalog, RAW, {second: newest["timestamp-ms"]}, look)
+
+    assert (done.appended, done.unsure) == (0, [second])
+    much_later = newest["timestamp-ms"] + DAY_MS
+    assert append_new_files(catalog, RAW, {second: much_later}, look).appended == 1
 
 
 def test_folders_that_name_a_column_which_the_table_never_had_are_refused(
