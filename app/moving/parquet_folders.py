@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
@@ -218,9 +218,11 @@ def append_new_files(
     if new:
         folder = look(new)
         table = table or _made_table(catalog, identifier, folder, location)
-        spec_id = _spec_for(table, folder)
+        # Of the whole path: the folder may be one of those that the table's other files are in.
+        in_path = _in_path(folder.files[0], "").keys()
+        spec_id = _spec_for(table, folder, in_path)
         for batch in _batches(folder.files):
-            _append(catalog, identifier, batch, folder, _is_same(table), spec_id)
+            _append(catalog, identifier, batch, _is_same(table), spec_id, partition_from_path=bool(in_path))
             outcome.appended += len(batch)
             listener(len(batch))
     return outcome
@@ -232,7 +234,7 @@ def _is_same(table: TableAnswer) -> list[JsonObject]:
     return [{"type": "assert-table-uuid", "uuid": uuid}] if uuid else []
 
 
-def _spec_for(table: TableAnswer, folder: ParquetFolder) -> int | None:
+def _spec_for(table: TableAnswer, folder: ParquetFolder, in_path: Collection[str]) -> int | None:
     """Return the partition spec that takes the values in paths; None for the default one.
 
     The table may have been partitioned anew since it was made. If no spec has all of these columns, the files may have
@@ -261,7 +263,7 @@ def _spec_for(table: TableAnswer, folder: ParquetFolder) -> int | None:
                 folder.files[0],
                 f"its folders name the column {name}, which the table does not have: add it, as an identity partition",
             )
-    wanted = folder.partitions.keys() & there
+    wanted = there.intersection(in_path)
     default = metadata["default-spec-id"]
     newest_first = sorted(identities, key=lambda spec_id: (spec_id == default, spec_id), reverse=True)
     found = next((spec_id for spec_id in newest_first if wanted <= identities[spec_id]), default)
@@ -272,15 +274,14 @@ def _append(
     catalog: RemoteCatalog,
     identifier: TableIdentifier,
     batch: Sequence[str],
-    folder: ParquetFolder,
     same: Sequence[JsonObject],
     spec_id: int | None,
+    *,
+    partition_from_path: bool,
 ) -> None:
     files = [given({"file-path": file, "spec-id": spec_id}) for file in batch]
     try:
-        catalog.appends.append(
-            identifier, files, partition_from_path=bool(folder.partitions), requirements=same
-        )
+        catalog.appends.append(identifier, files, partition_from_path=partition_from_path, requirements=same)
     except CatalogRefused as refused:
         if ((refused.conflict or {}).get("requirement") or {}).get("type") != "assert-table-uuid":
             raise

@@ -139,6 +139,27 @@ def test_folders_keep_their_values_after_their_column_was_renamed(
     assert days_of(catalog) == ["2025-10-08", "2025-10-09", "2025-10-10"]
 
 
+def test_one_of_the_folders_of_a_table_keeps_its_value(catalog: RemoteCatalog, tmp_path: Path) -> None:
+    """A nightly run may name the folder of the day: its files do not have the column."""
+    root = tmp_path / "warehouse" / "days"
+    write(root, "day=2025-10-08/a.parquet", 1)
+    again(catalog, root)
+    write(root, "day=2025-10-09/b.parquet", 2)
+
+    assert again(catalog, root / "day=2025-10-09") == 1
+
+    assert days_of(catalog) == ["2025-10-08", "2025-10-09"]
+
+
+def test_folders_around_the_named_one_may_be_of_no_column(catalog: RemoteCatalog, tmp_path: Path) -> None:
+    root = tmp_path / "warehouse" / "env=prod"
+    write(root, "day=2025-10-08/a.parquet", 1)
+
+    again(catalog, root)
+
+    assert days_of(catalog) == ["2025-10-08"]
+
+
 def test_files_of_a_snapshot_that_was_rolled_back_and_expired_do_not_come_back(
     catalog: RemoteCatalog, folder: Path
 ) -> None:
