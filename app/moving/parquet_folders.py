@@ -17,10 +17,12 @@ from app.client.http.failures import CatalogRefused
 from app.client.request_parts import JsonObject, given
 from app.engine.appends.footers import Footer
 from app.engine.appends.new_schemas import NewSchema
+from app.engine.appends.partitions import PartitionRules
 from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.engine.model.document import MAX_INT
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
+from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.errors import IcetowerError, InvalidDataFile
 from app.fileio.files import FileIO
@@ -57,6 +59,17 @@ class ParquetFolder:
         kinds = (column.field.type for column in self.schema.columns.values())
         versions = [kind.min_format_version for kind in kinds if isinstance(kind, PrimitiveType)]
         return {"format-version": "3"} if max(versions, default=1) >= _NEEDS_VERSION_3 else {}
+
+    @property
+    def partition_spec(self) -> JsonObject:
+        """How the table is partitioned: by the columns whose values are in the paths."""
+        fields = [
+            {"source-id": column.id, "field-id": 1000 + place, "name": name, "transform": "identity"}
+            for place, name in enumerate(self.partitions)
+            for column in self.schema.fields
+            if column.name == name
+        ]
+        return {"spec-id": 0, "fields": fields}
 
 
 @dataclass(slots=True)
@@ -121,7 +134,11 @@ def look_at(
     for path, footer in _footers(paths, files):
         schema.add(path, footer)
     partitions = _partitions(paths, types or {}, root)
-    return ParquetFolder(paths, schema.to_schema(partitions), partitions)
+    found = ParquetFolder(paths, schema.to_schema(partitions), partitions)
+    rules = PartitionRules(PartitionSpec.from_object(found.partition_spec), found.schema)
+    for path in paths:
+        rules.in_path(path)
+    return found
 
 
 def _footers(paths: Sequence[str], files: FileIO) -> Iterator[tuple[str, Footer]]:
@@ -153,6 +170,8 @@ def _partitions(
         InvalidDataFile: one path has other columns than the others.
     """
     first = list(_in_path(paths[0], root))
+    for name in types.keys() - _in_path(paths[0], "").keys():
+        raise InvalidDataFile(paths[0], f"its folders have no value of column {name}, whose type is given")
     values: dict[str, set[str]] = {name: set() for name in first}
     for path in paths:
         found = _in_path(path, root)
@@ -297,17 +316,11 @@ def _made_table(
     """Make a table for files, with its namespace; return it, or one that was made meanwhile."""
     if not catalog.namespaces.exists(identifier.namespace):
         catalog.namespaces.create(identifier.namespace)
-    fields = [
-        {"source-id": column.id, "field-id": 1000 + place, "name": column.name, "transform": "identity"}
-        for place, name in enumerate(folder.partitions)
-        for column in folder.schema.fields
-        if column.name == name
-    ]
     try:
         return catalog.tables.create(
             identifier,
             folder.schema.to_object(),
-            partition_spec={"spec-id": 0, "fields": fields},
+            partition_spec=folder.partition_spec,
             location=location,
             properties=folder.properties,
         )

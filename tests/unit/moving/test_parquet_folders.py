@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.client.catalog import RemoteCatalog
+from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidDataFile
 from app.fileio.local import LocalFiles
@@ -137,6 +138,30 @@ def test_folders_keep_their_values_after_their_column_was_renamed(
     again(catalog, root)
 
     assert days_of(catalog) == ["2025-10-08", "2025-10-09", "2025-10-10"]
+
+
+@pytest.mark.parametrize(
+    ("types", "said"),
+    [
+        ({"code": "int"}, r"its folder for partition field code: .*a1"),
+        ({"coed": "string"}, "no value of column coed, whose type is given"),
+    ],
+)
+def test_types_that_do_not_fit_the_folders_are_refused_before_a_table_is_made(
+    catalog: RemoteCatalog, tmp_path: Path, types: dict[str, str], said: str
+) -> None:
+    root = tmp_path / "warehouse" / "codes"
+    write(root, "code=07/a.parquet", 1)
+    write(root, "code=a1/b.parquet", 2)
+    place, files = f"file://{root}", LocalFiles()
+    given = {name: parse_primitive(text) for name, text in types.items()}
+
+    with pytest.raises(InvalidDataFile, match=said):
+        append_new_files(
+            catalog, RAW, listed_files(place, files), lambda paths: look_at(paths, files, given, place)
+        )
+
+    assert not catalog.tables.exists(RAW)
 
 
 def test_one_of_the_folders_of_a_table_keeps_its_value(catalog: RemoteCatalog, tmp_path: Path) -> None:
