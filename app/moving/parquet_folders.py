@@ -78,7 +78,7 @@ class AppendedFolder:
 
     appended: int = 0
     let_go: list[str] = field(default_factory=list)
-    """Left out: the table had them before, and their rows were deleted or rewritten since."""
+    """Left out: on another branch or staged, or their rows were deleted or rewritten since the table had them."""
     unsure: list[str] = field(default_factory=list)
     """Left out: snapshots that may have had them have expired."""
 

@@ -332,7 +332,10 @@ def import_parquet(  # noqa: PLR0917 - as above
     else:
         print_line(f"Appended {counted(done.appended, 'file')} of {len(files)} to table {name}.")
     for left, why in (
-        (done.let_go, "the table had them before, and their rows were deleted or rewritten since"),
+        (
+            done.let_go,
+            "the table has them on another branch, or staged, or had them and deleted or rewrote their rows",
+        ),
         (done.unsure, "the table may have had them before, in a snapshot that has expired"),
     ):
         if left:
