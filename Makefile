@@ -50,8 +50,8 @@ lock: $(STAMP)  ## Resolve pyproject.toml into the lock files (ARGS=--upgrade ta
 
 environment: $(STAMP)  ## Build .venv from the lock file
 
-clean:  ## Remove .venv, caches, and what the demo wrote
-	rm -rf .venv .demo .icetower build dist .coverage .coverage.* htmlcov
+clean:  ## Remove .venv, caches, and what the demo wrote; the tables of `make serve` stay
+	rm -rf .venv .demo build dist .coverage .coverage.* htmlcov
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse metastore_db derby.log
 	find app migrations tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

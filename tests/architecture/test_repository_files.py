@@ -7,6 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from app.settings import Settings
 from tests.architecture.source_files import ROOT, repository_files, shown
 
 # Written apart, so that this file passes its own test.
@@ -78,6 +79,16 @@ def test_shell_scripts_are_strict_and_parse() -> None:
     for path in shell_scripts:
         assert re.search(r"^set -(e?uo) pipefail$", path.read_text(encoding="utf-8"), re.MULTILINE), path
         subprocess.run(["bash", "-n", path], check=True)
+
+
+def test_cleaning_up_leaves_the_tables_of_a_server_that_was_tried_out() -> None:
+    shown = subprocess.run(
+        ["make", "--dry-run", "clean"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+
+    removed = shown.split()
+    assert ".venv" in removed
+    assert Path(Settings().default_warehouse_location).parent.name not in removed
 
 
 def test_license_is_apache_2() -> None:
