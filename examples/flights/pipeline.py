@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import Row, SparkSession
 
 from examples.flights.narration import Narrator, Unexpected
+from examples.flights.server import environment
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class Pipeline:
         self.narrator.command(f"icetower {' '.join(arguments)}")
         done = subprocess.run(
             [sys.executable, "-m", "app.cli", *arguments, "--uri", self.uri],
+            # Where no `.env` names another warehouse.
+            cwd=self.raw_files,
+            env=environment(),
             capture_output=True,
             text=True,
             check=False,

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,10 +40,32 @@ def clear(folder: Path) -> None:
     Raises:
         ServerNotReady: the folder has files, and no demo wrote them.
     """
-    if folder.exists() and any(folder.iterdir()) and not (folder / SETTINGS_FILE).exists():
+    if folder.exists() and any(folder.iterdir()) and not _is_of_a_demo(folder):
         raise ServerNotReady(f"{folder} is not a demo's folder: it has other files. Choose another --folder.")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+
+
+def environment() -> dict[str, str]:
+    """Return the caller's environment without settings of Icetower, which would win over the demo's own."""
+    return {name: text for name, text in os.environ.items() if not name.startswith("ICETOWER_")}
+
+
+def _is_of_a_demo(folder: Path) -> bool:
+    """Say whether a demo has written a folder: any other server may have its settings in one, too."""
+    try:
+        found = tomllib.loads((folder / SETTINGS_FILE).read_text())
+    except (OSError, ValueError):
+        return False
+    return found.pop("port", None) is not None and found == _places(folder)
+
+
+def _places(folder: Path) -> dict[str, object]:
+    """Return the settings that say where the demo keeps its tables."""
+    return {
+        "database_url": f"sqlite:///{folder / 'icetower.db'}",
+        "default_warehouse_location": str(folder / "warehouse"),
+    }
 
 
 @contextmanager
@@ -54,19 +77,15 @@ def icetower(folder: Path) -> Iterator[Server]:
     """
     port = _free_port(USUAL_PORT)
     settings_file = folder / SETTINGS_FILE
-    settings = {
-        "port": port,
-        "database_url": f"sqlite:///{folder / 'icetower.db'}",
-        "default_warehouse_location": str(folder / "warehouse"),
-    }
+    settings = {"port": port, **_places(folder)}
     settings_file.write_text("".join(f"{key} = {json.dumps(text)}\n" for key, text in settings.items()))
     log = folder / "server.log"
-    # Settings of the caller's shell would win over the file's; the demo wants its own.
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("ICETOWER_")}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [Path(sys.executable).with_name("icetower"), "serve"],
-            env=environment | {"ICETOWER_CONFIG": str(settings_file)},
+            [sys.executable, "-m", "app.cli", "serve"],
+            # Nor those of an `.env` in the caller's folder.
+            cwd=folder,
+            env=environment() | {"ICETOWER_CONFIG": str(settings_file)},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

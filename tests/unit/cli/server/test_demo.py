@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
+from rich.console import Console
 
 from app.cli.server import demo
+from examples.flights import server
+from examples.flights.narration import Narrator
+from examples.flights.pipeline import Pipeline
 from tests.unit.cli.conftest import Icetower
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.mark.slow
@@ -38,3 +47,45 @@ def test_an_environment_without_its_packages_is_told_which(
 
     assert refused.status == 1
     assert refused.err.startswith("Error: The demo needs no_such_package")
+
+
+def test_a_folder_of_another_server_is_not_emptied(tmp_path: Path) -> None:
+    """The settings of any server are called as those of the demo's."""
+    database = tmp_path / ".icetower" / "icetower.db"
+    database.parent.mkdir()
+    database.touch()
+    (tmp_path / server.SETTINGS_FILE).write_text("port = 9000\n")
+
+    with pytest.raises(server.ServerNotReady, match="is not a demo's folder"):
+        server.clear(tmp_path)
+
+    assert database.exists()
+
+
+def test_a_folder_of_an_earlier_demo_is_emptied(tmp_path: Path) -> None:
+    with server.icetower(tmp_path):
+        assert (tmp_path / "icetower.db").exists()
+
+    server.clear(tmp_path)
+
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_settings_of_the_callers_folder_are_not_those_of_the_demo(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tables would be made in a catalog that is in use."""
+    own = tmp_path_factory.mktemp("demo")
+    theirs = folder / "theirs.db"
+    (folder / ".env").write_text(f"ICETOWER_DATABASE_URL=sqlite:///{theirs}\nICETOWER_WAREHOUSE=elsewhere\n")
+    monkeypatch.setenv("ICETOWER_WAREHOUSE", "elsewhere")
+    said = io.StringIO()
+    with server.icetower(own) as running:
+        narrator = Narrator(Console(file=said), 1)
+        pipeline = Pipeline(cast("SparkSession", None), narrator, own, running.uri)
+        pipeline.icetower("warehouse", "list")
+        pipeline.icetower("namespace", "list")
+
+    assert not theirs.exists()
+    assert (own / "icetower.db").exists()
+    assert "No namespaces yet." in said.getvalue()
