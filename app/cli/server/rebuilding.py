@@ -6,7 +6,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,8 +77,12 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
     ):
         server = build_server(settings, database)
         prepare(settings, database, server, has_tables=True)
-        with _chosen_warehouse(server, options, settings.default_warehouse) as warehouse:
-            catalog = Catalog(server, warehouse, _CALLER)
+        warehouse, is_new = _warehouse(server, options, settings.default_warehouse)
+        catalog = Catalog(server, warehouse, _CALLER)
+        with ExitStack() as undone:
+            if is_new:
+                # One that was made for it goes again if nothing is done: its root may be a wrong one.
+                undone.callback(server.warehouses.drop, warehouse.name)
             plan = plan_rebuild(catalog, options.wish())
             warn_of_links(link for root in roots_of(catalog) for link in links_below(root, is_metadata_file))
             changes = plan.of(Action.ADD, Action.ADVANCE)
@@ -90,9 +94,12 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
                 _print_lines(_further_documents(plan, warehouse))
             if is_over:
                 _sum_up(plan, (), options)
+                if (plan.found.files or plan.export) and not options.is_dry_run:
+                    undone.pop_all()  # What was only shown can be done there.
                 return
             if not options.yes:
                 confirm_or_stop(f"Make {counted(len(changes), 'pointer')} in warehouse {warehouse.name}?")
+            undone.pop_all()
         outcomes = []
         for outcome in carry_out(catalog, plan):
             outcomes.append(outcome)
@@ -106,19 +113,6 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
         _sum_up(plan, outcomes, options)
         if any(outcome.failure for outcome in outcomes):
             raise typer.Exit(1)
-
-
-@contextmanager
-def _chosen_warehouse(server: Server, options: RebuildOptions, default: str) -> Iterator[Warehouse]:
-    """Yield the warehouse; one that was made for it goes again if nothing is done."""
-    warehouse, is_new = _warehouse(server, options, default)
-    stays = False
-    try:
-        yield warehouse
-        stays = not options.is_dry_run
-    finally:
-        if is_new and not stays:
-            server.warehouses.drop(warehouse.name)
 
 
 def _warehouse(server: Server, options: RebuildOptions, default: str) -> tuple[Warehouse, bool]:

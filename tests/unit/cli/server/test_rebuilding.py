@@ -105,6 +105,17 @@ def test_a_warehouse_that_is_not_there_needs_a_root(bare: Icetower, lake: str) -
     assert f"is there already, at file://{lake}" in other.err
 
 
+def test_a_root_at_which_nothing_was_found_is_not_the_warehouses(bare: Icetower, lake: str) -> None:
+    mistaken = bare("rebuild", "--warehouse", "lake", "--root", f"{lake}s", "--yes")
+
+    assert (mistaken.status, mistaken.out.endswith("Made 0 pointers; 0 were as they should be.\n")) == (
+        0,
+        True,
+    )
+    done = bare("rebuild", "--warehouse", "lake", "--root", lake, "--yes")
+    assert done.out.endswith("Made 2 pointers; 0 were as they should be.\n")
+
+
 def test_an_export_that_is_not_there_is_said_in_one_line(bare: Icetower, lake: str) -> None:
     refused = bare("rebuild", "--warehouse", "lake", "--root", lake, "--export", f"file://{lake}/none.gz")
 
