@@ -41,7 +41,7 @@ def list_namespaces(
     - `icetower namespace list`
     - `icetower namespace list eu --json`
     """
-    within = namespace_from(parent, separator) if parent else None
+    within = None if parent is None else namespace_from(parent, separator)
     with connected(uri, warehouse) as catalog:
         found = catalog.namespaces.list(within)
         if as_json:

@@ -258,7 +258,7 @@ def import_folder(  # noqa: PLR0917 - as above
         mode, identifiers, pattern, renames, maps, allowed, dry_run, recheck, report, workers, uri, warehouse,
         separator, as_json,
     )  # fmt: skip
-    place = namespace_from(within, separator) if within else None
+    place = None if within is None else namespace_from(within, separator)
     wanted.run(sources.folder_source(folder, properties_from(storage), place))
 
 

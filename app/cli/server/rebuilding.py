@@ -117,6 +117,8 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
 
 def _warehouse(server: Server, options: RebuildOptions, default: str) -> tuple[Warehouse, bool]:
     """Return the warehouse, and whether it was made just now."""
+    if options.warehouse == "":
+        raise InvalidSetting("Invalid --warehouse: it is empty; leave it out for the default one")
     name = options.warehouse or default
     found = server.warehouses.find(name)
     root = options.root

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+import typer
+
 from app.client.catalog import RemoteCatalog
 from app.client.http.http_calls import HttpCalls, shown_uri
 from app.client.warehouses import WarehouseCalls
@@ -26,7 +28,12 @@ def connected(
 
 
 def chosen_warehouse(given: str | None) -> str | None:
-    """Return the warehouse given as an option, variable or in `.env`, if one is."""
+    """Return the warehouse given as an option, variable or in `.env`, if one is.
+
+    Raises:
+        BadParameter: it is empty.
+    """
+    _check_given(given, "name of the warehouse")
     return given or _from_dotenv("ICETOWER_WAREHOUSE")
 
 
@@ -38,8 +45,19 @@ def management(uri: str | None) -> Iterator[WarehouseCalls]:
 
 
 def chosen_uri(given: str | None) -> str:
-    """Return the address given as an option or variable or in `.env`, or else the usual one."""
+    """Return the address given as an option or variable or in `.env`, or else the usual one.
+
+    Raises:
+        BadParameter: it is empty.
+    """
+    _check_given(given, "address of the server")
     return given or _from_dotenv("ICETOWER_URI") or DEFAULT_URI
+
+
+def _check_given(given: str | None, what: str) -> None:
+    if given == "":
+        # Mostly that of a variable which is not set: the usual one instead may be the wrong one.
+        raise typer.BadParameter(f"the {what} is empty: leave the option out for the usual one")
 
 
 def place_name(uri: str, warehouse: str | None) -> str:

@@ -266,6 +266,34 @@ def test_a_migration_to_no_revision_is_wrong_usage(bare: Icetower) -> None:
     assert refused.err.startswith("Error: Invalid --to: it is empty")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["table", "drop", "a.t", "--purge", "--yes", "--warehouse", ""],
+        ["namespace", "list", "--uri", ""],
+        ["namespace", "list", ""],
+        ["warehouse", "health", ""],
+        ["diff", "@1d", ""],
+        ["import", "folder", ".", "--namespace", ""],
+        ["rebuild", "--warehouse", "", "--dry-run"],
+    ],
+    ids=" ".join,
+)
+def test_an_empty_name_is_not_taken_for_the_usual_one(bare: Icetower, arguments: list[str]) -> None:
+    """It is mostly that of a variable which is not set."""
+    refused = bare(*arguments)
+
+    assert (refused.status, refused.out) == (2, "")
+    assert "empty" in refused.err
+
+
+def test_an_empty_variable_counts_as_not_given(icetower: Icetower, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICETOWER_WAREHOUSE", "")
+
+    assert icetower("namespace", "list").status == 0
+    assert icetower("warehouse", "health").status == 0
+
+
 _STRANGE = {
     "metadata": {"schemas": 5, "refs": [1], "snapshots": {"a": 1}, "properties": [1]},
     "metadata-location": "x",
