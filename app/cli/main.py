@@ -93,7 +93,8 @@ def _open_standard_streams() -> None:
         sys.stdout = io.TextIOWrapper(
             output if before.write_through else io.BufferedWriter(output),
             encoding=before.encoding,
-            errors=before.errors,
+            # As standard error: a name or dash that an old terminal lacks is no reason to fail.
+            errors="backslashreplace" if before.errors == "strict" else before.errors,
             line_buffering=before.line_buffering,
             write_through=before.write_through,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from app.catalog.rebuild.warehouse_settings import MissingSettings
 from app.catalog.warehouses import create_warehouse
 from app.cli.server.database_failures import naming_database
 from app.cli.terminal.arguments import namespace_from, properties_from
-from app.cli.terminal.output import confirm_or_stop, print_line, remark, warn, warn_of_links
+from app.cli.terminal.output import confirm_or_stop, json_text, print_line, remark, warn, warn_of_links
 from app.cli.terminal.rendering import print_table
 from app.cli.terminal.texts import counted
 from app.database.warehouses import Layout, Warehouse
@@ -288,4 +287,4 @@ def _result(outcome: RebuildOutcome) -> dict[str, Any]:
 
 def _print_lines(documents: Iterable[Mapping[str, Any]]) -> None:
     for document in documents:
-        print(json.dumps(document, ensure_ascii=False), flush=True)
+        print(json_text(document, indent=None), flush=True)

@@ -18,16 +18,22 @@ _SHOWN_LINKS = 10
 
 def print_json(value: object) -> None:
     """Print one JSON document, and nothing else, on standard output."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json_text(value))
 
 
 def print_json_list(items: Iterable[object]) -> None:
     """Print a JSON array of values as they come, and keep none in memory."""
     number = 0
     for number, item in enumerate(items, 1):
-        text = json.dumps(item, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+        text = json_text(item).replace("\n", "\n  ")
         print(f"[\n  {text}" if number == 1 else f",\n  {text}", end="")
     print("\n]" if number else "[]")
+
+
+def json_text(value: object, indent: int | None = 2) -> str:
+    """Return a value as JSON; characters that standard output lacks are written out."""
+    has_all_characters = (sys.stdout.encoding or "").lower().startswith("utf")
+    return json.dumps(value, indent=indent, ensure_ascii=not has_all_characters)
 
 
 def print_line(text: str) -> None:

@@ -143,6 +143,19 @@ def test_an_answer_that_has_lost_its_reader_ends_without_a_word(
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.usefixtures("folder")
+def test_characters_that_a_terminal_lacks_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    monkeypatch.setenv("ICETOWER_DEFAULT_WAREHOUSE", "東")
+
+    def shown(*options: str) -> str:
+        command = [sys.executable, "-m", "app.cli", "config", "show", *options]
+        return subprocess.check_output(command, text=True)
+
+    assert "\\u6771" in shown()
+    assert json.loads(shown("--json"))["default_warehouse"]["value"] == "東"
+
+
 FAILING = """
 from app.cli import main
 from app.errors import InvalidSetting
