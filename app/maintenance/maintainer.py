@@ -116,7 +116,12 @@ class Maintainer:
         if namespace is not None:
             yield from self._catalog.tables.list(namespace)
         for child in self._catalog.namespaces.list(namespace):
-            yield from self.tables(child)
+            try:
+                yield from self.tables(child)
+            except CatalogRefused as refused:
+                # It was dropped since it was listed: while tables are planned, that may be long ago.
+                if not refused.is_missing_namespace:
+                    raise
 
     def plan(self, table: TableIdentifier) -> JsonObject:
         """Return what is to be done to a table now; raises `CallFailed`."""

@@ -39,7 +39,13 @@ class RestSource:
         # Not by recursion: a source says how deep it is.
         walks = [self._children(None)]
         while walks:
-            namespace = next(walks[-1], None)
+            try:
+                namespace = next(walks[-1], None)
+            except CatalogRefused as refused:
+                # One that was dropped since it was listed has nothing below it.
+                if len(walks) == 1 or not refused.is_missing_namespace:
+                    raise
+                namespace = None
             if namespace is None:
                 walks.pop()
             else:
@@ -50,8 +56,12 @@ class RestSource:
         return self._catalog.namespaces.load(namespace)
 
     def entries(self, namespace: Namespace) -> Iterator[Entry]:
-        for identifier in self._catalog.tables.list(namespace):
-            yield Entry(identifier)
+        try:
+            yield from map(Entry, self._catalog.tables.list(namespace))
+        except CatalogRefused as refused:
+            if not refused.is_missing_namespace:
+                raise
+            return
         endpoints = self._catalog.config.endpoints
         if endpoints is not None and _VIEWS not in endpoints:
             return

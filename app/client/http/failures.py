@@ -49,6 +49,11 @@ class CatalogRefused(CallFailed):
         """
         return self.status == 404 and self.type == "NotFoundException"
 
+    @property
+    def is_missing_namespace(self) -> bool:
+        """Whether there is no such namespace, or no longer."""
+        return self.status == 404 and self.type == "NoSuchNamespaceException"
+
     def __str__(self) -> str:
         return f"{self.message} ({self.type}, HTTP status {self.status})"
 

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from app.client.catalog import RemoteCatalog
+from app.client.http.failures import CatalogRefused
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState
@@ -180,6 +181,23 @@ def test_all_tables_below_a_place_are_found(
 
     assert set(maintainer.tables(namespace)) == tables
     assert set(maintainer.tables()) >= tables
+
+
+def test_a_namespace_that_is_dropped_meanwhile_keeps_no_others_waiting(
+    catalog: RemoteCatalog, namespace: Namespace, make_table: Callable[..., TableIdentifier]
+) -> None:
+    first, second, third = (Namespace((*namespace.levels, name)) for name in "abc")
+    for place in (first, second, third):
+        catalog.namespaces.create(place)
+    before, after = make_table("t", first), make_table("t", third)
+    found = Maintainer(catalog, {}).tables(namespace)
+    assert next(found) == before
+
+    catalog.namespaces.drop(second)
+
+    assert list(found) == [after]
+    with pytest.raises(CatalogRefused, match="does not exist"):
+        list(Maintainer(catalog, {}).tables(second))
 
 
 def test_tables_with_work_come_in_order_and_missing_ones_are_said(

@@ -51,6 +51,17 @@ def test_namespaces_are_walked_page_by_page() -> None:
     assert {request.headers["Authorization"] for request in server.requests} == {"Bearer t"}
 
 
+def test_a_namespace_that_is_dropped_meanwhile_keeps_no_others_waiting() -> None:
+    first, second, third = (refusal(404, "NoSuchNamespaceException") for _ in range(3))
+    found, _ = source(ok({"namespaces": [["a"], ["b"]]}), first, ok({"namespaces": []}), second)
+
+    assert list(found.namespaces()) == [A, Namespace(("b",))]
+    assert list(found.entries(A)) == []
+    nothing, _ = source(third)
+    with pytest.raises(CallFailed):
+        list(nothing.namespaces())
+
+
 def test_server_without_views_has_none() -> None:
     identifiers = {"identifiers": [{"namespace": ["a"], "name": "orders"}]}
     found, _ = source(ok(identifiers), refusal(404))
