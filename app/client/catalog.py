@@ -68,6 +68,7 @@ class RemoteCatalog:
             transport=transport,
             headers={**(headers or {}), **({} if job is None else {"X-Icetower-Job": job})},
             tokens=tokens,
+            warehouse=warehouse,
         )
         asked = {"warehouse": warehouse} if warehouse is not None else {}
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -88,8 +89,12 @@ class HttpCalls:
         transport: httpx.BaseTransport | None = None,
         headers: Mapping[str, str] | None = None,
         tokens: Tokens | None = None,
+        warehouse: str | None = None,
     ) -> None:
         self.uri = shown_uri(uri).rstrip("/")
+        # What has become of a change is found in its own warehouse only.
+        place = ["--uri", self.uri, *([] if warehouse is None else ["--warehouse", warehouse])]
+        self._place = f" {shlex.join(place)}"
         self._tokens = tokens
         self._retries = retries or Retries()
         self._timeout_seconds = timeout_seconds
@@ -138,6 +143,7 @@ class HttpCalls:
                 response.status_code,
                 f"{where}: {problem['msg']}",
                 _key_of(response.request),
+                self._place,
             ) from error
 
     def read_pages(self, page: type[P], path: str, query: Mapping[str, str] | None = None) -> Iterator[P]:
@@ -218,7 +224,7 @@ class HttpCalls:
                     or is_too_long
                     or not _may_repeat(response.status_code, asked_seconds, is_safe=is_safe)
                 ):
-                    raise _refusal(response)
+                    raise _refusal(response, self._place)
             self._retries.sleep(wait_seconds if asked_seconds is None else asked_seconds)
             wait_seconds = min(wait_seconds * 2, self._retries.longest_wait_seconds)
         raise AssertionError("the last sending returns or raises")
@@ -244,7 +250,7 @@ class HttpCalls:
         reason = str(error) or type(error).__name__
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
             return failures.CatalogUnreachable(self.uri, reason)
-        return failures.AnswerLost(request.method, str(request.url), reason, _key_of(request))
+        return failures.AnswerLost(request.method, str(request.url), reason, _key_of(request), self._place)
 
 
 class CatalogCalls:
@@ -283,7 +289,7 @@ def _retry_after_seconds(response: httpx.Response, now: float) -> float | None:
     return max(0.0, (moment - datetime.fromtimestamp(now, UTC)).total_seconds())
 
 
-def _refusal(response: httpx.Response) -> failures.CatalogRefused | failures.AnswerNotUnderstood:
+def _refusal(response: httpx.Response, place: str) -> failures.CatalogRefused | failures.AnswerNotUnderstood:
     """Read the protocol's error body; a HEAD has none, so only its status is known."""
     status = response.status_code
     if response.has_redirect_location:
@@ -304,7 +310,9 @@ def _refusal(response: httpx.Response) -> failures.CatalogRefused | failures.Ans
             said = f"{response.url} wants to know who asks: it was sent no token, or none that it takes"
             return failures.CatalogRefused(status, "NotAuthorizedException", said)
         key = _key_of(response.request) if status >= 500 else None
-        return failures.AnswerNotUnderstood(str(response.url), status, "its error has another form", key)
+        return failures.AnswerNotUnderstood(
+            str(response.url), status, "its error has another form", key, place
+        )
 
 
 def shown_uri(uri: str) -> str:

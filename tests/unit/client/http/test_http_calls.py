@@ -10,9 +10,11 @@ import httpx
 import pytest
 
 from app.client.answers import CatalogConfig, NamespacePage
+from app.client.catalog import RemoteCatalog
 from app.client.http import bounded_answers, http_calls
 from app.client.http.failures import AnswerLost, AnswerNotUnderstood, CatalogRefused, CatalogUnreachable
 from app.client.http.http_calls import HttpCalls, Retries, new_idempotency_key
+from app.engine.model.identifiers import Namespace
 from tests.unit.client.scripted_server import ScriptedServer, ok, refusal
 
 
@@ -158,9 +160,24 @@ def test_a_lost_answer_says_what_is_not_known(method: str, error: Exception, tol
         server.calls().send(method, "v1/x")
 
     key = server.requests[0].headers.get("Idempotency-Key")
-    question = f". Icetower knows: icetower commit find --key {key}" if method == "POST" else ""
+    command = f"icetower commit find --key {key} --uri http://scripted.example"
+    question = f". Icetower knows: {command}" if method == "POST" else ""
     assert str(lost.value).endswith(told + question)
     assert lost.value.key == key
+
+
+def test_what_became_of_a_change_is_asked_in_its_own_warehouse() -> None:
+    """In any other it is not found, which would mean that it has not happened."""
+    server = ScriptedServer(
+        [ok({"defaults": {}, "overrides": {}}), httpx.ReadError("gone"), httpx.Response(504)]
+    )
+    once = Retries(most=0)
+    with RemoteCatalog(
+        "http://a:b@scripted.example", "the lake", transport=server.transport, retries=once
+    ) as lake:
+        for failure in (AnswerLost, AnswerNotUnderstood):
+            with pytest.raises(failure, match=r" --uri http://scripted\.example --warehouse 'the lake'$"):
+                lake.namespaces.create(Namespace(("a",)))
 
 
 def test_a_connection_that_was_never_made_is_told_at_once() -> None:
