@@ -34,7 +34,8 @@ _WRONG_POLICY = re.compile(r"Cannot (?:find|sort|bind|use)\b|Invalid ")
 """Of a `ValidationException`: it is about names or types, and about no other commit."""
 _PYTHONS_NAME = re.compile(r"^(?:(?:Py4JJavaError|\w+Exception): |\((?:\w+\.)+\w+Exception\) )+")
 """What PySpark puts before a sentence; over Connect that is the name of the class in parentheses."""
-_FILE = re.compile(r"\b(?:file|File)(?: does not exist)?: (\S+)")
+_FILE = re.compile(r"\b(?:[Ff]ile|Location)(?: does not exist)?: (\S+)")
+"""Object stores call it a location."""
 
 
 @dataclass(frozen=True, slots=True)

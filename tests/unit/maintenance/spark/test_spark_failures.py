@@ -116,8 +116,18 @@ def test_lost_connection_may_leave_spark_at_work(error: Exception) -> None:
     assert (found.state, found.is_connection_lost) == (JobState.UNKNOWN, True)
 
 
-def test_missing_file_is_named() -> None:
-    assert failure_of(Py4JJavaError(MISSING)).missing_file == "file:/w/t/data/0.parquet"
+@pytest.mark.parametrize(
+    ("said", "file"),
+    [
+        ("File does not exist: file:/w/t/data/0.parquet", "file:/w/t/data/0.parquet"),
+        ("Failed to open input stream for file: hdfs://w/t/data/0.parquet", "hdfs://w/t/data/0.parquet"),
+        ("Location does not exist: s3://w/t/data/0.parquet", "s3://w/t/data/0.parquet"),
+    ],
+)
+def test_missing_file_is_named(said: str, file: str) -> None:
+    error = Py4JJavaError(MISSING.replace("File does not exist: file:/w/t/data/0.parquet", said))
+
+    assert failure_of(error).missing_file == file
 
 
 def test_message_is_the_sentence_and_no_stack_trace() -> None:
