@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from app.engine.upkeep.sql_text import quoted
 from app.maintenance.job_commits import JobCommit
 from app.maintenance.spark.mounted_catalogs import MountedTable
 
 Columns = tuple[str, ...]
+_HAS_NO_HASH: Final = re.compile(r"map<|(?:^|[:<])variant(?=[,>]|$)")
+"""Of a type as Spark writes it; a field may be called `variant`, too."""
 
 
 class Verification(StrEnum):
@@ -69,12 +73,12 @@ def changed_rows(table: MountedTable, commits: Sequence[JobCommit], verification
 
 
 def _comparable(table: MountedTable, before: int, after: int) -> Columns:
-    """Return the columns that both snapshots have with one type; maps have no hash in Spark."""
+    """Return the columns that both snapshots have with one type, and of which Spark has hashes."""
     theirs = dict(table.columns(before))
     return tuple(
         name
         for name, column_type in table.columns(after)
-        if theirs.get(name) == column_type and "map<" not in column_type
+        if theirs.get(name) == column_type and not _HAS_NO_HASH.search(column_type)
     )
 
 
