@@ -14,7 +14,7 @@ from app.maintenance.job_commits import JobTraces, snapshots_of, traces_of
 from app.maintenance.patience import patiently
 from app.maintenance.rewrite_data_files import REWRITE_DATA_FILES
 from app.maintenance.rewrite_position_deletes import REWRITE_POSITION_DELETES
-from app.maintenance.spark.mounted_catalogs import MountedTable, mounted
+from app.maintenance.spark.mounted_catalogs import MountedTable, mounted, rest_properties
 from app.maintenance.spark.procedures import Figures, JobRefused, Procedure
 from app.maintenance.spark.spark_failures import SparkFailure, attempted
 from app.maintenance.spark.spark_runtime import SparkMissing
@@ -66,8 +66,7 @@ class SparkJobs:
         self._uri = uri
         self._warehouse = warehouse
         self._verify = verify
-        warehouses = {} if warehouse is None else {"warehouse": warehouse}
-        self._properties = {"uri": uri, **warehouses, **(confs or {})}
+        self._properties = rest_properties(uri, warehouse, confs or {})
 
     def carry_out(self, assignment: Assignment) -> Ending:
         """Do the job, and return what became of it."""

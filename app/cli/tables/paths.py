@@ -15,6 +15,7 @@ from app.cli.terminal.rendering import print_facts
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
 from app.maintenance.path_rewrite import RewrittenPaths, rewrite_paths
+from app.maintenance.spark.mounted_catalogs import rest_properties
 from app.maintenance.spark.procedures import JobRefused
 from app.maintenance.spark.spark_failures import SparkFailure
 from app.maintenance.spark.spark_runtime import SparkMissing
@@ -77,8 +78,7 @@ def rewrite_table_paths(  # noqa: PLR0917 - a command has as many arguments as i
     """
     identifier = identifier_from(name, separator)
     of_spark, of_catalog = settings_apart(properties_from(spark_conf))
-    place = chosen_warehouse(warehouse)
-    mounted_at = {"uri": chosen_uri(uri), **({} if place is None else {"warehouse": place}), **of_catalog}
+    mounted_at = rest_properties(chosen_uri(uri), chosen_warehouse(warehouse), of_catalog)
     with connected(uri, warehouse) as catalog, closing(SparkSessions(spark, of_spark)) as sessions:
         location = source or str(catalog.tables.load(identifier).metadata["location"])
         change = PathChange(location.rstrip("/"), to.rstrip("/"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from app.client.http.http_calls import checked_url, shown_uri
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.upkeep.sql_text import quoted
 from app.maintenance.spark.spark_sessions import SqlSession
@@ -17,6 +19,22 @@ _EXACT_TEXT: Final = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
 }
+
+
+def rest_properties(uri: str, warehouse: str | None, further: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of Iceberg's REST catalog for a warehouse.
+
+    Its client takes no user in an address: that becomes a header, unless a further property is another address.
+    """
+    url = checked_url(uri)
+    login = b64encode(f"{url.username}:{url.password}".encode()).decode()
+    has_login = bool(url.userinfo) and "uri" not in further
+    return {
+        "uri": shown_uri(uri),
+        **({"header.Authorization": f"Basic {login}"} if has_login else {}),
+        **({} if warehouse is None else {"warehouse": warehouse}),
+        **further,
+    }
 
 
 class MountedTable:

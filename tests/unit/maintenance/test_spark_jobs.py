@@ -75,6 +75,17 @@ def test_each_job_has_a_catalog_of_its_own_that_names_it(server_url: str, table:
     assert not any(prefix in key for key in session.conf.now)
 
 
+def test_a_user_in_the_address_is_a_header_for_spark(server_url: str, table: TableIdentifier) -> None:
+    """Java's client refuses such an address; what stands before the server may ask for the user."""
+    session = ScriptedSpark(RuntimeError("no"))
+
+    carried_out(session, server_url.replace("://", "://anna:s%20cret@"), table)
+
+    prefix = f"spark.sql.catalog.icetower_{JOB_ID}"
+    assert session.conf.ever[f"{prefix}.uri"] == server_url
+    assert session.conf.ever[f"{prefix}.header.Authorization"] == "Basic YW5uYTpzIGNyZXQ="
+
+
 def test_refused_options_open_no_session(server_url: str, table: TableIdentifier) -> None:
     session = ScriptedSpark(RuntimeError("no"))
 
