@@ -93,7 +93,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         """Say what is at work."""
-        self._bar.update(self._task, description=text)
+        self._bar.update(self._task, description=plain(text))
 
     def advance(self, number: int = 1) -> None:
         """Note that one more is done, or more than one."""
@@ -108,7 +108,12 @@ def shown_progress(total: int) -> Iterator[Progress]:
     After Ctrl+C a line shows how far it came.
     """
     console = _console(sys.stderr)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     bar = ProgressBar(*columns, console=console, transient=True, disable=not sys.stderr.isatty())
     progress = Progress(bar, bar.add_task("", total=total))
     try:

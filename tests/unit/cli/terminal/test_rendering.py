@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -27,6 +29,23 @@ def test_progress_that_comes_to_its_end_says_nothing(capsys: pytest.CaptureFixtu
         progress.advance()
 
     assert capsys.readouterr() == ("", "")
+
+
+def test_names_are_shown_as_they_are_while_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brackets are no markup there, and control characters do nothing to the terminal."""
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+
+    with shown_progress(1) as progress:
+        progress.say("sales.[/2025] \x1b[2J[bold]")
+
+    assert "sales.[/2025] \\x1b[2J[bold]" in terminal.getvalue()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def test_names_of_facts_do_nothing_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
