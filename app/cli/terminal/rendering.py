@@ -159,4 +159,6 @@ def _console(stream: IO[str]) -> Console:
 
 
 def _cell(value: object) -> Text:
-    return value if isinstance(value, Text) else Text("" if value is None else plain(str(value)))
+    if isinstance(value, Text):
+        return Text(plain(value.plain), style=value.style)
+    return Text("" if value is None else plain(str(value)))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from rich.text import Text
 
 from app.cli.terminal.output import print_json_list
 from app.cli.terminal.rendering import FITTED_ROWS, print_facts, print_table, shown_progress
@@ -52,6 +53,17 @@ def test_names_of_facts_do_nothing_to_a_terminal(capsys: pytest.CaptureFixture[s
     print_facts([("SQL (spark\x1b[31m)", "SELECT 1")])
 
     assert capsys.readouterr().out.startswith("SQL (spark\\x1b[31m)")
+
+
+def test_styled_names_do_nothing_to_a_terminal_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As branches, or what writers say that they have staged."""
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+
+    print_table(["refs"], [[Text("audit\x1b]0;title", style="bold")]])
+
+    assert "audit\\x1b]0;title" in terminal.getvalue()
 
 
 def test_many_rows_are_printed_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
