@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, zip_longest
 from time import sleep
 from typing import IO
 
@@ -25,35 +25,42 @@ NAME_WIDTH = 12
 FITTED_ROWS = 1000
 """So many rows are looked at for the widths of their columns."""
 _GAP = "   "
-WIDTH_OF_A_PIPE = 1000
-"""A pipe or file has no edge, so no name is cut or folded there."""
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
     """Print rows under their column names, if there are any; return whether there were.
 
-    Without rows nothing is printed. Where there are many they are printed as they come, under columns that are as
-    wide as the first ones need: the library would keep them all, and needs a second for a thousand.
+    Without rows nothing is printed. A pipe or file has no edge, so nothing is folded there. Where there are many rows
+    they are printed as they come, under columns that are as wide as the first ones need: the library would keep them
+    all, and needs a second for a thousand.
     """
     left = iter(rows)
     first = list(islice(left, FITTED_ROWS))
     next_one = list(islice(left, 1))
-    if not next_one:
-        if first:
-            _console(sys.stdout).print(_table(columns, first))
-        return bool(first)
-    begun = [list(map(_line_of, row)) for row in first]
+    if not first:
+        return False
+    if not next_one and sys.stdout.isatty():
+        _console(sys.stdout).print(_table(columns, first))
+        return True
+    begun: list[Sequence[str]] = (
+        [list(map(_line_of, row)) for row in first] if next_one else [*chain(*map(_lines_of, first))]
+    )
     widths = [max(map(cell_len, column)) for column in zip(columns, *begun, strict=True)]
     rule = "─" * (sum(widths) + len(_GAP) * (len(widths) - 1))
-    print(_aligned(columns, widths), rule, *(_aligned(row, widths) for row in begun), sep="\n")
+    print(_aligned(columns, widths), rule, *(_aligned(row, widths) for row in begun), sep="\n", flush=True)
     for row in chain(next_one, left):
         print(_aligned(list(map(_line_of, row)), widths))
     return True
 
 
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _aligned(cells: Sequence[str], widths: Sequence[int], gap: str = _GAP) -> str:
     padded = (cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True))
-    return _GAP.join(padded).rstrip()
+    return gap.join(padded).rstrip()
+
+
+def _lines_of(row: Sequence[object]) -> Iterator[tuple[str, ...]]:
+    """Return the lines of a row some of whose cells have several."""
+    return zip_longest(*(_cell(value).plain.split("\n") for value in row), fillvalue="")
 
 
 def _line_of(value: object) -> str:
@@ -136,13 +143,20 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
 
 def print_facts(facts: Sequence[tuple[str, object]]) -> None:
     """Print names and their values; a value of several lines is a sequence."""
+    rows: list[tuple[object, object]] = []
+    for name, value in facts:
+        lines = value if isinstance(value, list | tuple) else [value]
+        rows += [(name if number == 0 else "", line) for number, line in enumerate(lines or ["–"])]
+    if not sys.stdout.isatty():
+        lines_of_all = [*chain(*map(_lines_of, rows))]
+        width = max((cell_len(name) for name, _ in lines_of_all), default=0)
+        print(*(_aligned(line, (width, 0), gap="  ") for line in lines_of_all), sep="\n", flush=True)
+        return
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, value in facts:
-        lines = value if isinstance(value, list | tuple) else [value]
-        for number, line in enumerate(lines or ["–"]):
-            grid.add_row(_cell(name if number == 0 else ""), _cell(line))
+    for row in rows:
+        grid.add_row(*map(_cell, row))
     _console(sys.stdout).print(grid)
 
 
@@ -154,8 +168,7 @@ def print_styled(*pieces: tuple[str, str]) -> None:
 
 def _console(stream: IO[str]) -> Console:
     # Made anew each time: tests and pagers replace the standard streams.
-    width = None if stream.isatty() else WIDTH_OF_A_PIPE
-    return Console(file=stream, width=width, highlight=False, emoji=False)
+    return Console(file=stream, highlight=False, emoji=False)
 
 
 def _cell(value: object) -> Text:

@@ -66,6 +66,25 @@ def test_styled_names_do_nothing_to_a_terminal_either(monkeypatch: pytest.Monkey
     assert "audit\\x1b]0;title" in terminal.getvalue()
 
 
+def test_nothing_is_folded_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "x" * 3000
+
+    print_table(["name", "value"], [["a", long], ["two\nlines", "ü"]])
+    print_facts([("SQL", [long, "two\nlines"]), ("none", [])])
+
+    assert capsys.readouterr().out.splitlines() == [
+        "name    value",
+        "─" * 3008,
+        f"a       {long}",
+        "two     ü",
+        "lines",
+        f"SQL   {long}",
+        "      two",
+        "      lines",
+        "none  –",
+    ]
+
+
 def test_many_rows_are_printed_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
     shown = []
 
