@@ -171,7 +171,7 @@ def restore(
             if dry_run and as_json:
                 print_json(planned)
                 return
-            for table in planned["tables"]:
+            for table in () if as_json else planned["tables"]:
                 print_line(_planned(table, separator))
             if dry_run:
                 return

@@ -71,3 +71,18 @@ def test_what_is_dropped_while_a_purge_is_asked_about_stays(
     assert (purged.status, f"Purge {namespace}, dropped 20" in purged.err) == (0, True)
     assert len(ids()) == 1
     assert not set(ids()) & set(before)
+
+
+def test_a_restoration_that_was_asked_about_prints_its_json_alone(
+    icetower: Icetower, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Person(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Person("y\n"))
+
+    restored = icetower("restore", table, "--at", "0s", "--json")
+
+    assert (restored.status, "Restore 1 table?" in restored.err) == (0, True)
+    assert [each["name"] for each in restored.json["tables"]] == ["orders"]
