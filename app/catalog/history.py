@@ -12,7 +12,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
 from app.catalog.context.rows import PointerEvent
 from app.catalog.manifests.table_manifests import TableManifests
-from app.engine.branches.ref_changes import snapshot_by_id, snapshot_of
+from app.engine.branches.ref_changes import snapshot_of
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.ancestry import branch_finder, refs_by_snapshot
 from app.engine.model.document import MAX_LONG
@@ -106,11 +106,6 @@ def snapshot_named(metadata: TableMetadata, wanted: str) -> Snapshot:
     Raises:
         NoSuchSnapshot: the table has neither.
     """
-    digits = wanted.removeprefix("-")
-    if digits.isascii() and digits.isdigit() and len(digits) <= 19:
-        snapshot_id = SnapshotId(int(wanted))
-        if snapshot_id in metadata.snapshots_by_id or wanted not in metadata.snapshot_refs:
-            return snapshot_by_id(metadata, snapshot_id)
     try:
         return snapshot_of(metadata, wanted)
     except NoSuchRef as error:

@@ -173,7 +173,7 @@ def roll_back(
     if (to is None) == (to_time is None):
         raise typer.BadParameter("say where to with one of --to and --to-time")
     body = {
-        "rollback-to": _snapshot_from(to),
+        "rollback-to": to,
         "timestamp-ms": None if to_time is None else milliseconds_from(to_time),
         "expected-snapshot-id": expected,
     }
@@ -190,13 +190,6 @@ def milliseconds_from(text: str) -> int:
     if moment_ms is None:
         raise typer.BadParameter(f"{text!r} is not a time: write 2025-10-09T12:00:00")
     return moment_ms
-
-
-def _snapshot_from(text: str | None) -> int | str | None:
-    if text is None:
-        return None
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() else text
 
 
 def _print_receipt(receipt: RefReceipt, name: str, *, as_json: bool) -> None:

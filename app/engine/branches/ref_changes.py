@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, assert_never
+from typing import Final, Literal, assert_never
 
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.change.updates import SetSnapshotRef
@@ -19,6 +19,8 @@ from app.errors import InvalidRefMove, NoSuchRef, NoSuchSnapshot, RequirementFai
 WAP_ID = "wap.id"
 PUBLISHED_WAP_ID = "published-wap-id"
 SOURCE_SNAPSHOT_ID = "source-snapshot-id"
+_MOST_DIGITS: Final = 19
+"""Of the id of a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +200,20 @@ def ref_by_name(metadata: TableMetadata, name: str) -> SnapshotRef:
 
 
 def snapshot_of(metadata: TableMetadata, wanted: SnapshotId | str) -> Snapshot:
-    """Return the snapshot with this id, or the one that this branch or tag names.
+    """Return the snapshot of an id, or of a text: an id, else the name of a branch or tag.
 
     Raises:
         NoSuchSnapshot: the table does not have it.
         NoSuchRef: the table has no such branch or tag.
     """
-    if isinstance(wanted, str):
-        return snapshot_by_id(metadata, ref_by_name(metadata, wanted).snapshot_id)
-    return snapshot_by_id(metadata, wanted)
+    if not isinstance(wanted, str):
+        return snapshot_by_id(metadata, wanted)
+    digits = wanted.removeprefix("-")
+    if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS:
+        snapshot_id = SnapshotId(int(wanted))
+        if snapshot_id in metadata.snapshots_by_id or wanted not in metadata.snapshot_refs:
+            return snapshot_by_id(metadata, snapshot_id)
+    return snapshot_by_id(metadata, ref_by_name(metadata, wanted).snapshot_id)
 
 
 def _as_of(metadata: TableMetadata, name: str, present: SnapshotRef | None, timestamp_ms: int) -> SnapshotId:

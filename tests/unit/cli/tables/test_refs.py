@@ -52,11 +52,12 @@ def test_branches_and_tags_are_made_listed_moved_and_dropped(icetower: Icetower,
     assert [ref["name"] for ref in icetower("table", "refs", grown, "--json").json] == ["main"]
 
 
-@pytest.mark.parametrize("where", [("--to", "77"), ("--to", "old"), ("--to-time", "{log}")])
+@pytest.mark.parametrize("where", [("--to", "77"), ("--to", "old"), ("--to", "2025"), ("--to-time", "{log}")])
 def test_rollback_to_a_snapshot_a_tag_or_a_time(
     icetower: Icetower, grown: str, where: tuple[str, str]
 ) -> None:
-    icetower("table", "set-ref", grown, "old", "--tag", "--snapshot", "77")
+    for tag in ("old", "2025"):
+        icetower("table", "set-ref", grown, tag, "--tag", "--snapshot", "77")
     since = icetower("table", "history", grown, "--json").json["current"][-1]["since-ms"]
 
     back = icetower("table", "rollback", grown, where[0], where[1].replace("{log}", str(since)), "--json")
