@@ -143,16 +143,17 @@ def _make_namespaces(
     source: Source, target: RemoteCatalog, terms: Terms, entries: Iterable[Entry], summary: MoveSummary
 ) -> None:
     """Make the namespaces of entries, or all if nothing is left out, with properties."""
+    # Names may be new for single tables too.
+    names = {
+        terms.choice.name_of(entry.identifier).namespace: entry.identifier.namespace for entry in entries
+    }
     wanted = {entry.identifier.namespace for entry in entries}
     if terms.choice.is_everything:
         wanted |= set(source.namespaces())
-    # Names may be new for single tables too.
-    names = {terms.choice.namespace_of(namespace): namespace for namespace in sorted(wanted)}
-    names |= {
-        renamed: entry.identifier.namespace
-        for entry in entries
-        if (renamed := terms.choice.name_of(entry.identifier).namespace) not in names
-    }
+    for namespace in sorted(wanted):
+        name = terms.choice.namespace_of(namespace)
+        if name in names or terms.choice.is_everything:
+            names[name] = namespace
     for name, namespace in sorted(names.items()):
         try:
             properties = dict(source.properties(namespace))

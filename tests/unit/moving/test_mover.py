@@ -15,7 +15,7 @@ from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.properties.own_properties import MOVED_TO
 from app.fileio.schemes import files_for
-from app.moving.choices import PathMap
+from app.moving.choices import Choice, PathMap
 from app.moving.folder_source import FolderSource
 from app.moving.reports import MoveReport, MoveState
 from app.moving.rest_source import RestSource
@@ -244,3 +244,18 @@ def test_what_was_made_anew_before_it_was_registered_has_its_own_uuid_in_the_rep
     moves.run(RestSource(theirs, "theirs"), Terms(Mode.ADOPT, step=step))
 
     assert moves.lines["sales.orders"].uuid == registered(moves)
+
+
+def test_no_namespace_is_made_for_a_table_that_goes_to_another_one(
+    moves: Moves, lake: Path, theirs: RemoteCatalog
+) -> None:
+    theirs.namespaces.update_properties(ORDERS.namespace, {"owner": "anna"})
+    theirs.tables.create(ORDERS, SCHEMA)
+    choice = Choice(frozenset({ORDERS}), renamed={("sales", "orders"): ("archive", "orders")})
+
+    states = moves.run(RestSource(theirs, "theirs"), Terms(Mode.ADOPT, choice))
+
+    with RemoteCatalog(moves.uri) as catalog:
+        assert states == {"sales.orders": MoveState.DONE}
+        assert [*catalog.namespaces.list()] == [Namespace(("archive",))]
+        assert catalog.namespaces.load(Namespace(("archive",)))["owner"] == "anna"
