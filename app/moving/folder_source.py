@@ -54,7 +54,7 @@ class FolderSource:
     drop_obstacle = None
     has_entries = False
     shows_default_locations = False
-    warnings = ("No catalog was asked: writers that know this table by its folder can go on unseen",)
+    warnings = ("No catalog was asked: writers that know a table by its folder can go on unseen",)
 
     def __init__(self, root: str, files: FileIO, within: Namespace | None = None) -> None:
         """Look through a folder.

@@ -54,6 +54,8 @@ def carry_out(
     entries = chosen_entries(source, terms, report)
     if entries:
         report.begin()
+        for text in source.warnings:
+            warn(text)
     lines: list[MoveLine] = []
     with shown_progress(len(entries)) as progress:
 

@@ -96,6 +96,7 @@ def test_folder_is_found_by_its_metadata_file(
     done = icetower("import", "folder", place, "--namespace", namespace, "--json", "--mode", "look-on")
 
     assert done.status == 0
+    assert done.err.startswith("WARNING  No catalog was asked: ")
     (entry,) = done.json["entries"]
     assert (entry["state"], entry["mode"], entry["location"]) == ("done", "look-on", orders)
     assert catalog.tables.load(_identifier(entry)).metadata["properties"]["gc.enabled"] == "false"
