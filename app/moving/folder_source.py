@@ -72,20 +72,22 @@ class FolderSource:
         self._metadata = MetadataFiles(0, 0)
         self._within = within
         self._folders = self._found()
+        self._by_namespace: dict[Namespace, list[TableIdentifier]] = defaultdict(list)
+        for identifier in sorted(self._folders):
+            self._by_namespace[identifier.namespace].append(identifier)
         self._kinds: dict[TableIdentifier, EntryKind] = {}
 
     def namespaces(self) -> Iterator[Namespace]:
         if not self._folders:
             raise SourceFailed(f"There are no metadata files in {self.name}")
-        yield from sorted({identifier.namespace for identifier in self._folders})
+        yield from self._by_namespace
 
     def properties(self, namespace: Namespace) -> Mapping[str, str]:  # noqa: ARG002 - folders have none
         return {}
 
     def entries(self, namespace: Namespace) -> Iterator[Entry]:
-        for identifier in sorted(self._folders):
-            if identifier.namespace == namespace:
-                yield Entry(identifier, self._kind(identifier))
+        for identifier in self._by_namespace.get(namespace, ()):
+            yield Entry(identifier, self._kind(identifier))
 
     def find_location(self, entry: Entry) -> str | None:
         if entry.identifier not in self._folders:
