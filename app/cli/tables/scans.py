@@ -21,6 +21,7 @@ from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.ids import Location, SpecId
 from app.engine.scan.scan_planner import PlannedFile
 from app.engine.scan.scan_splits import Split, SplitSettings, combined
+from app.errors import InvalidUpdate
 
 Json = Mapping[str, Any]
 
@@ -84,16 +85,13 @@ def _facts(metadata: Json, request: Json, plan: ServerPlan) -> list[tuple[str, o
     rows = sum(found.file["record-count"] for found in plan.files)
     size = sum(found.file["file-size-in-bytes"] for found in plan.files)
     unsure = sum(found.residual is not True for found in plan.files)
-    pieces = combined(
-        [_planned(found) for found in plan.files], SplitSettings.of(metadata.get("properties", {}))
-    )
     return [
         ("snapshot", "none" if total == 0 and not kept and snapshot_id in (None, -1) else snapshot_id),
         ("files to read", f"{kept}{left_out}"),
         ("in them", f"{counted(rows, 'row')}, {counted(size, 'byte')}"),
         ("still to be asked", f"the rows of {counted(unsure, 'file')}; in the others every row matches"),
         ("deletes", _deletes_line(plan.files)),
-        ("pieces of work", _pieces_line(pieces)),
+        ("pieces of work", _pieces_text(metadata, plan)),
         ("planned in", counted(plan.answers, "answer")),
     ]
 
@@ -117,6 +115,14 @@ def _deletes_line(files: Sequence[ScanFile]) -> str:
     touched = sum(bool(found.deletes) for found in files)
     counts = ", ".join(f"{len(places)} {kind}" for kind, places in sorted(kinds.items()))
     return f"{counts}, for {touched} of the files" if counts else "none"
+
+
+def _pieces_text(metadata: Json, plan: ServerPlan) -> str:
+    try:
+        settings = SplitSettings.of(metadata.get("properties", {}))
+    except InvalidUpdate as flaw:  # A table that was registered brings such properties along.
+        return f"not known: {flaw}"
+    return _pieces_line(combined([_planned(found) for found in plan.files], settings))
 
 
 def _pieces_line(pieces: Sequence[Sequence[Split]]) -> str:

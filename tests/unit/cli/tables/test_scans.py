@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import uuid
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
@@ -58,6 +62,25 @@ def test_what_cannot_be_planned_is_refused(icetower: Icetower, written: str) -> 
     refused = icetower("table", "plan", written, "--select", "nope")
     assert refused.status == 1
     assert "there is no column named 'nope'" in refused.err
+
+
+def test_a_split_size_that_is_no_number_leaves_the_plan(
+    icetower: Icetower, catalog: RemoteCatalog, namespace: str, written: str
+) -> None:
+    """A table that comes from elsewhere brings its properties along."""
+    identifier = TableIdentifier(Namespace((namespace,)), "planned")
+    place = Path(str(catalog.tables.load(identifier).metadata_location).removeprefix("file://"))
+    metadata = json.loads(place.read_text(encoding="utf-8"))
+    metadata["properties"]["read.split.target-size"] = "128MB"
+    other = place.with_name(f"00099-{uuid.uuid4()}.metadata.json")
+    other.write_text(json.dumps(metadata), encoding="utf-8")
+    catalog.tables.register(identifier, f"file://{other}", overwrite=True)
+
+    told = icetower("table", "plan", written)
+
+    assert told.status == 0
+    assert "3, 0 of 3 left out" in told.out
+    assert "pieces of work     not known: " in told.out
 
 
 def test_total_that_is_no_count_is_not_known(
