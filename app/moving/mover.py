@@ -148,7 +148,7 @@ class Mover:
         """Say whether what has the name is this very entry, registered before."""
         present = seen.present
         assert present is not None
-        if present.kind not in {None, line.entry.kind}:
+        if present.kind != line.entry.kind:
             return False
         are_known = bool(seen.uuid and present.uuid)
         if present.uuid == seen.uuid if are_known else present.location == line.location:

@@ -21,8 +21,7 @@ _REGISTER_VIEW = "POST /v1/{prefix}/namespaces/{namespace}/register-view"
 class Present:
     """What has a name at the target now."""
 
-    kind: EntryKind | None
-    """None if the target does not say."""
+    kind: EntryKind
     location: str
     uuid: str
     is_read_only: bool = False
