@@ -168,8 +168,7 @@ class _Check:
             first_row_id=snapshot.first_row_id,
         ).content
         self._files.write_new(location, content)
-        target = next(target for target, source in self.plan.items() if source == staged)
-        self.plan[target] = location
+        self.plan[self._change.moved(snapshot.manifest_list or "")] = location
         self.mended += 1
 
     def _manifest(self, original: ManifestFile, staged: ManifestFile) -> None:
