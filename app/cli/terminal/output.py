@@ -73,4 +73,11 @@ def confirm_or_stop(question: str) -> None:
     """Continue only if a person agrees; without a terminal `--yes` is needed."""
     if not sys.stdin.isatty():
         raise typer.BadParameter("there is no terminal to ask at: add --yes if it is meant")
-    typer.confirm(question, abort=True, err=True)
+    try:
+        typer.confirm(question, abort=True, err=True)
+    except typer.Abort as stopped:
+        # The library makes a refusal of both a "no" and Ctrl+C.
+        if isinstance(stopped.__context__, KeyboardInterrupt):
+            remark("")
+            raise KeyboardInterrupt from stopped
+        raise

@@ -158,6 +158,20 @@ def test_at_a_terminal_a_purge_is_asked_about(
     assert len(icetower("table", "list", namespace, "--json").json) == status
 
 
+def test_ctrl_c_at_a_question_is_told_from_a_no(
+    icetower: Icetower, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopping(Terminal):
+        def readline(self, size: int | None = -1) -> str:  # type: ignore[override]  # of two parents that disagree
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", Stopping())
+
+    stopped = icetower("table", "drop", table, "--purge")
+
+    assert (stopped.status, stopped.out.strip()) == (130, "")
+
+
 @pytest.mark.parametrize("name", ["orders", ".orders", "a..b", "a.", ""])
 def test_a_name_that_is_none_is_wrong_usage(icetower: Icetower, name: str) -> None:
     refused = icetower("table", "show", name)
