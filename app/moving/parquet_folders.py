@@ -42,6 +42,8 @@ _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _NEEDS_VERSION_3: Final = 3
+_LOGS: Final = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
+"""Folders in which other table formats keep what counts of their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,11 @@ def listed_files(root: str, files: FileIO) -> dict[str, int]:
     """Return the files below a folder with their times, but for those that writers hide.
 
     Raises:
-        SourceFailed: the folder cannot be listed, or is empty.
+        SourceFailed: the folder cannot be listed, is empty, or is a table of another format.
     """
     try:
         listed = sorted(files.list_files(Location(root)), key=lambda file: file.location)
+        _check_no_log(root, [file.location for file in listed])
         # A table's own files may lie in the folder, too.
         ours = {_folder_of(file.location) for file in listed if is_metadata_file(file.location)}
         ours = {folder for folder in ours if folder.endswith("/metadata")}
@@ -106,6 +109,22 @@ def listed_files(root: str, files: FileIO) -> dict[str, int]:
     if not found:
         raise SourceFailed(f"There are no files in {root}")
     return found
+
+
+def _check_no_log(root: str, locations: Iterable[str]) -> None:
+    """Check that no other format says which files of a folder count.
+
+    Raises:
+        SourceFailed: one does: rows that were deleted there would be back.
+    """
+    for location in locations:
+        for piece in location[len(root) :].split("/")[:-1]:
+            if piece in _LOGS:
+                place = location[: location.index(f"/{piece}/", len(root))]
+                raise SourceFailed(
+                    f"{place} is a table of {_LOGS[piece]}, whose {piece} says which of its files count: list those in "
+                    "a file, and give @FILE instead of the folder"
+                )
 
 
 def _folder_of(location: str) -> str:

@@ -164,6 +164,20 @@ def test_types_that_do_not_fit_the_folders_are_refused_before_a_table_is_made(
     assert not catalog.tables.exists(RAW)
 
 
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [("_delta_log/00000000000000000000.json", "Delta Lake"), (".hoodie/hoodie.properties", "Hudi")],
+)
+def test_a_table_of_another_format_is_no_folder_of_files(folder: Path, log: str, kind: str) -> None:
+    """Files that it has deleted or rewritten still lie there."""
+    (folder / log).parent.mkdir()
+    (folder / log).write_text("{}")
+
+    for root in (folder, folder.parent):
+        with pytest.raises(SourceFailed, match=f"^file://{folder} is a table of {kind}"):
+            listed_files(f"file://{root}", LocalFiles())
+
+
 def test_one_of_the_folders_of_a_table_keeps_its_value(catalog: RemoteCatalog, tmp_path: Path) -> None:
     """A nightly run may name the folder of the day: its files do not have the column."""
     root = tmp_path / "warehouse" / "days"
