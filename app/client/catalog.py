@@ -12,7 +12,7 @@ from app.client.answers import CatalogConfig
 from app.client.http.http_calls import HttpCalls, Retries, Tokens
 from app.client.namespaces import NamespaceCalls
 from app.client.past import PastCalls
-from app.client.receipts import ReceiptCalls
+from app.client.receipts import RECEIPTS_ENDPOINT, ReceiptCalls
 from app.client.table.appends import AppendCalls
 from app.client.table.conflicts import ConflictCalls
 from app.client.table.health import HealthCalls
@@ -73,6 +73,8 @@ class RemoteCatalog:
         asked = {"warehouse": warehouse} if warehouse is not None else {}
         try:
             self.config = self._calls.read(CatalogConfig, "GET", "v1/config", query=asked)
+            if RECEIPTS_ENDPOINT not in (self.config.endpoints or ()):
+                self._calls.expect_no_receipts()
             # A server may say that it goes on elsewhere, as Nessie does for its branches. Other clients follow, too.
             if elsewhere := self.config.overrides.get("uri"):
                 self._calls.go_on_at(elsewhere)

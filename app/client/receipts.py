@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from app.client.answers import OpenAnswer, ReceiptsAnswer
 from app.client.http.http_calls import CatalogCalls
 from app.client.request_parts import JsonObject, given, path_piece
+
+RECEIPTS_ENDPOINT: Final = "GET /v1/{prefix}/commits"
 
 
 class ReceiptCalls(CatalogCalls):

@@ -64,7 +64,9 @@ class AnswerNotUnderstood(CallFailed):
     With a key, what was asked for may have been done.
     """
 
-    def __init__(self, url: str, status: int, reason: str, key: str | None = None, place: str = "") -> None:
+    def __init__(
+        self, url: str, status: int, reason: str, key: str | None = None, place: str | None = ""
+    ) -> None:
         self.status = status
         outcome = "" if key is None else f"; {_unknown_outcome(key, place)}"
         super().__init__(
@@ -102,12 +104,16 @@ class AnswerLost(CallFailed):
         key: the Idempotency-Key that it was sent with; by it the server says what became of it.
     """
 
-    def __init__(self, method: str, url: str, reason: str, key: str | None = None, place: str = "") -> None:
+    def __init__(
+        self, method: str, url: str, reason: str, key: str | None = None, place: str | None = ""
+    ) -> None:
         self.key = key
         outcome = "" if method in {"GET", "HEAD"} else f"; {_unknown_outcome(key, place)}"
         super().__init__(f"No answer to {method} {url}: {reason}{outcome}")
 
 
-def _unknown_outcome(key: str | None, place: str) -> str:
-    question = f". Icetower knows: icetower commit find --key {key}{place}" if key is not None else ""
+def _unknown_outcome(key: str | None, place: str | None) -> str:
+    """Return a sentence; `place` is where the receipt is, as options, and None where there are none."""
+    is_kept = key is not None and place is not None
+    question = f". Icetower knows: icetower commit find --key {key}{place}" if is_kept else ""
     return f"whether the change was made is not known{question}"

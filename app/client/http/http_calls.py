@@ -94,7 +94,7 @@ class HttpCalls:
         self.uri = shown_uri(uri).rstrip("/")
         # What has become of a change is found in its own warehouse only.
         place = ["--uri", self.uri, *([] if warehouse is None else ["--warehouse", warehouse])]
-        self._place = f" {shlex.join(place)}"
+        self._place: str | None = f" {shlex.join(place)}"
         self._tokens = tokens
         self._retries = retries or Retries()
         self._timeout_seconds = timeout_seconds
@@ -116,6 +116,10 @@ class HttpCalls:
         """Send further calls to another address; raises `CatalogUnreachable` if it is none."""
         checked_url(uri)
         self.uri = shown_uri(uri).rstrip("/")
+
+    def expect_no_receipts(self) -> None:
+        """Note that the server keeps none: it is no Icetower."""
+        self._place = None
 
     def close(self) -> None:
         """Close the kept connections."""
@@ -289,7 +293,9 @@ def _retry_after_seconds(response: httpx.Response, now: float) -> float | None:
     return max(0.0, (moment - datetime.fromtimestamp(now, UTC)).total_seconds())
 
 
-def _refusal(response: httpx.Response, place: str) -> failures.CatalogRefused | failures.AnswerNotUnderstood:
+def _refusal(
+    response: httpx.Response, place: str | None
+) -> failures.CatalogRefused | failures.AnswerNotUnderstood:
     """Read the protocol's error body; a HEAD has none, so only its status is known."""
     status = response.status_code
     if response.has_redirect_location:

@@ -166,17 +166,22 @@ def test_a_lost_answer_says_what_is_not_known(method: str, error: Exception, tol
     assert lost.value.key == key
 
 
-def test_what_became_of_a_change_is_asked_in_its_own_warehouse() -> None:
-    """In any other it is not found, which would mean that it has not happened."""
-    server = ScriptedServer(
-        [ok({"defaults": {}, "overrides": {}}), httpx.ReadError("gone"), httpx.Response(504)]
-    )
-    once = Retries(most=0)
+@pytest.mark.parametrize(
+    ("endpoints", "advice"),
+    [
+        (["GET /v1/{prefix}/commits"], r" --uri http://scripted\.example --warehouse 'the lake'"),
+        ([], "not known"),
+    ],
+)
+def test_what_became_of_a_change_is_asked_in_its_own_warehouse(endpoints: list[str], advice: str) -> None:
+    """In any other it is not found, which would mean that it has not happened; and other servers know nothing of it."""
+    config = ok({"defaults": {}, "overrides": {}, "endpoints": endpoints})
+    server = ScriptedServer([config, httpx.ReadError("gone"), httpx.Response(504)])
     with RemoteCatalog(
-        "http://a:b@scripted.example", "the lake", transport=server.transport, retries=once
+        "http://a:b@scripted.example", "the lake", transport=server.transport, retries=Retries(most=0)
     ) as lake:
         for failure in (AnswerLost, AnswerNotUnderstood):
-            with pytest.raises(failure, match=r" --uri http://scripted\.example --warehouse 'the lake'$"):
+            with pytest.raises(failure, match=f"{advice}$"):
                 lake.namespaces.create(Namespace(("a",)))
 
 
