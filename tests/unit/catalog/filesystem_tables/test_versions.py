@@ -121,6 +121,24 @@ def test_only_one_of_two_writers_creates_a_version(metadata: Path) -> None:
     assert not list(metadata.glob(".*"))
 
 
+class SendingTwice(LocalFiles):
+    """Sends a request again that was carried out, as proxies do with a PUT of which the answer was lost."""
+
+    def write_once(self, location: Location, content: bytes) -> None:
+        super().write_once(location, content)
+        super().write_once(location, content)
+
+
+def test_a_version_that_finds_itself_was_created(metadata: Path) -> None:
+    """To say that another writer was first would let the caller delete what it names."""
+    put(metadata, "v1.metadata.json")
+    location = Location(f"file://{metadata}/v2.metadata.json")
+
+    assert folder_of(metadata, SendingTwice()).create(location, b"ours", no_log, base_is_there)
+
+    assert current(metadata) == "v2.metadata.json"
+
+
 class Interfering(LocalFiles):
     """Lets another program write at the moment after a version is created."""
 
