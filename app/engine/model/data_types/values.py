@@ -22,6 +22,8 @@ _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
 _EXACT: Final = Context(prec=100)
 """The default context rounds to 28 digits, but decimals have up to 38."""
+_MOST_BITS: Final = 4096
+"""Decimals have 127, those of filters some more. To convert millions takes minutes, in which no other thread runs."""
 _NUMBERS: Final[Mapping[str, struct.Struct]] = {
     "int": _INT,
     "long": _LONG,
@@ -119,7 +121,13 @@ def from_bytes(kind: PrimitiveType, content: bytes) -> Any:
 
 
 def decimal_of(unscaled: int, scale: int) -> Decimal:
-    """Return unscaled × 10⁻ˢᶜᵃˡᵉ, exactly."""
+    """Return unscaled × 10⁻ˢᶜᵃˡᵉ, exactly.
+
+    Raises:
+        ValueError: no decimal has as many digits.
+    """
+    if unscaled.bit_length() > _MOST_BITS:
+        raise ValueError("too many digits")
     return Decimal(unscaled).scaleb(-scale, _EXACT)
 
 
@@ -136,7 +144,10 @@ def unscaled_value(kind: PrimitiveType, value: Any) -> int:
     Raises:
         ValueError: it has more decimal places, or more digits, than the type.
     """
-    shifted = Decimal(value).scaleb(kind.scale or 0, _EXACT)
+    number = Decimal(value)
+    if number and number.adjusted() > _EXACT.prec:  # not converted, as in `decimal_of`
+        raise ValueError("too many digits")
+    shifted = number.scaleb(kind.scale or 0, _EXACT)
     unscaled = int(shifted)
     if unscaled != shifted or abs(unscaled) >= 10 ** (kind.precision or 38):
         raise ValueError("too many digits")

@@ -127,6 +127,15 @@ def test_decimals_are_exact() -> None:
     assert unscaled_value(kind_of("decimal(38,10)"), decimal_of(-largest, 10)) == -largest
 
 
+def test_a_number_that_no_decimal_can_be_is_not_converted() -> None:
+    # Converted, a number of so many digits keeps every thread of the process waiting for hours.
+    with pytest.raises(ValueError, match="too many digits"):
+        from_bytes(kind_of("decimal(38,10)"), b"\x7f" * (16 << 20))
+    with pytest.raises(ValueError, match="too many digits"):
+        unscaled_value(kind_of("decimal(38,10)"), Decimal("9" * (16 << 20)))
+    assert unscaled_value(kind_of("decimal(38,10)"), Decimal("0e500")) == 0
+
+
 def test_order_of_floats_is_total() -> None:
     ordered = [-math.inf, -1.5, -0.0, 0.0, 1.5, math.inf, math.nan]
 
