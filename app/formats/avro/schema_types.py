@@ -13,6 +13,12 @@ from app.engine.model.data_types.values import decimal_of
 from app.formats.avro import types as t
 
 _MAX_LEVELS: Final = 40
+_MOST_FIELDS: Final = 10_000
+"""With each use of a named type: a few that use each other would have any number, and no byte for any of them."""
+_MOST_FIELDS_OF_AN_ITEM: Final = 100
+"""An item of an array takes a byte at least."""
+_MOST_NUMBERS_OF_AN_ITEM: Final = 2
+"""What is read as numbers has a key and a value; longer expressions take longer to compile than they save."""
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
 
@@ -60,7 +66,9 @@ def has_plain_fixed(schema: Any) -> bool:
 
 class _Compiler:
     def __init__(self, *, counted_fixed: bool = False, ids_by_name: Mapping[str, int] | None = None) -> None:
-        self._named: dict[str, t.AvroType] = {}
+        self._named: dict[str, tuple[t.AvroType, int]] = {}
+        """Types, and how many fields are in each."""
+        self._fields = 0
         self._counted_fixed = counted_fixed
         self._ids_by_name = ids_by_name or {}
 
@@ -75,16 +83,15 @@ class _Compiler:
             case list():
                 return t.Union(tuple(self.compile(branch, space, level) for branch in schema))
             case {"type": "record" | "error", "fields": list(fields)}:
-                name = _full_name(schema, space)
+                name, before = _full_name(schema, space), self._fields
                 inside = name.rpartition(".")[0]
-                return self._remember(
-                    name, t.Record(tuple(self._field(field, inside, level) for field in fields))
-                )
+                record = t.Record(tuple(self._field(field, inside, level) for field in fields))
+                return self._remember(name, record, self._fields - before)
             case {"type": "array", "items": items}:
-                return _array(self.compile(items, space, level))
+                return _array(self._item(items, space, level))
             case {"type": "map", "values": values}:
                 key = t.Field("key", None, t.Text(bytes.decode))
-                return t.Array(t.Record((key, t.Field("value", None, self.compile(values, space, level)))))
+                return t.Array(t.Record((key, t.Field("value", None, self._item(values, space, level)))))
             case {"type": "fixed", "size": int(size)} if size >= 0:
                 is_counted = self._counted_fixed and "logicalType" not in schema
                 fixed = t.CountedFixed(size) if is_counted else t.Fixed(size, _bytes_reader(schema))
@@ -102,12 +109,29 @@ class _Compiler:
         raise ValueError(f"its schema makes no sense: {str(schema)[:100]}")
 
     def _known(self, name: str, space: str) -> t.AvroType:
-        kind = _PLAIN.get(name) or self._named.get(f"{space}.{name}") or self._named.get(name)
-        if kind is None:
+        if name in _PLAIN:
+            return _PLAIN[name]
+        found = self._named.get(f"{space}.{name}") or self._named.get(name)
+        if found is None:
             raise ValueError(f"its schema has no type {name[:100]!r}")
+        kind, fields = found
+        self._count(fields)
         return kind
 
+    def _item(self, schema: Any, space: str, level: int) -> t.AvroType:
+        before = self._fields
+        kind = self.compile(schema, space, level)
+        if self._fields - before > _MOST_FIELDS_OF_AN_ITEM:
+            raise ValueError("its schema has an array of items with too many fields")
+        return kind
+
+    def _count(self, fields: int) -> None:
+        self._fields += fields
+        if self._fields > _MOST_FIELDS:
+            raise ValueError("its schema has too many fields")
+
     def _field(self, field: Any, space: str, level: int) -> t.Field:
+        self._count(1)
         match field:
             case {"name": str(name), "type": kind}:
                 field_id = field.get("field-id")
@@ -116,8 +140,8 @@ class _Compiler:
                 return t.Field(name, field_id, self.compile(kind, space, level))
         raise ValueError(f"its schema has a field that makes no sense: {str(field)[:100]}")
 
-    def _remember(self, name: str, kind: t.AvroType) -> t.AvroType:
-        self._named[name] = kind
+    def _remember(self, name: str, kind: t.AvroType, fields: int = 0) -> t.AvroType:
+        self._named[name] = kind, fields
         return kind
 
 
@@ -133,7 +157,7 @@ def _array(items: t.AvroType) -> t.Array:
         raise ValueError("its schema has an array of nothing")
     fields = items.fields if isinstance(items, t.Record) else (t.Field("", None, items),)
     match tuple(type(field.kind) for field in fields):
-        case kinds if set(kinds) == {t.Number}:
+        case kinds if set(kinds) == {t.Number} and len(kinds) <= _MOST_NUMBERS_OF_AN_ITEM:
             return t.Array(items, numbers_an_item=len(kinds))
         case (kind, other) if kind is t.Number and other is t.Text:
             return t.Array(items, is_map_of_texts=True)

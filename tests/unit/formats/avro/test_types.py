@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from app.formats.avro.schema_types import record_type
@@ -41,3 +44,31 @@ def test_no_more_of_a_record_is_traced_than_an_expression_may_have() -> None:
         record_type(COUNTS, ()).trace(packed(1_000_000), 0, tokens)
 
     assert len(tokens) <= MAX_TOKENS
+
+
+def doubled(schema: Any, times: int) -> Any:
+    """Return a record in which a type is so many times twice, by its name the second time."""
+    for level in range(times):
+        again = schema if isinstance(schema, str) else schema["name"]
+        fields = [{"name": "a", "type": schema}, {"name": "b", "type": again}]
+        schema = {"type": "record", "name": f"r{level}", "fields": fields}
+    return schema
+
+
+def test_named_types_that_use_each_other_become_no_more_fields_than_are_read() -> None:
+    # To go through 2³⁵ values that take no byte would have no end.
+    with pytest.raises(ValueError, match="too many fields"):
+        record_type(json.dumps(doubled("null", 35)), ())
+    assert record_type(json.dumps(doubled("null", 10)), ()).skip(b"", 0) == 0
+
+
+def test_an_item_of_an_array_has_few_fields() -> None:
+    def array_of(items: Any) -> str:
+        fields = [{"name": "a", "type": {"type": "array", "items": items}}]
+        return json.dumps({"type": "record", "name": "r", "fields": fields})
+
+    with pytest.raises(ValueError, match="items with too many fields"):
+        record_type(array_of(doubled("long", 6)), ())
+    # An expression for a thousand of such items would take minutes and gigabytes to compile.
+    content = write_long(10_000) + b"\x02" * 320_000 + b"\x00"
+    assert record_type(array_of(doubled("long", 5)), ()).skip(content, 0) == len(content)
