@@ -117,7 +117,7 @@ class DatabaseClock:
         if time.monotonic() >= self._measure_at_s:
             self._measure_at_s = float("inf")
             if self._began_ms is not None:
-                threading.Thread(target=self._measure, name="clock", daemon=True).start()
+                self._measure_soon()
             else:
                 self._measure()
         began_ms = self._began_ms
@@ -128,6 +128,13 @@ class DatabaseClock:
 
     def _steady_ms(self) -> int:
         return self._steady_ns() // 1_000_000
+
+    def _measure_soon(self) -> None:
+        try:
+            threading.Thread(target=self._measure, name="clock", daemon=True).start()
+        except RuntimeError as error:
+            log.warning("cannot ask for the database's time: %s", error)
+            self._measure_at_s = time.monotonic() + MEASURED_AGAIN_AFTER_S
 
     def _measure(self) -> None:
         try:

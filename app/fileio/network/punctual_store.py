@@ -131,7 +131,12 @@ class PunctualStore:
         if refusal is not None:
             raise FilesUnavailable(f"Cannot {verb} {location}: {refusal}")
         call, started_s = _Call(work, self._answer_s), time.monotonic()
-        self._workers.run(call)
+        try:
+            self._workers.run(call)
+        except RuntimeError as error:
+            # No thread can be started. It may be the probe, without which the circuit would stay open for ever.
+            self._circuit.silent(str(error))
+            raise FilesUnavailable(f"Cannot {verb} {location}: {error}") from error
         try:
             result: _T = call.result()
         except _OverdueError:

@@ -10,6 +10,8 @@ from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from app.errors import Unavailable
+
 Result = TypeVar("Result")
 _Task = tuple["asyncio.Future[Any]", Context, Callable[[], Any]]
 
@@ -32,12 +34,20 @@ class Crew:
         """Return what the work returns, or raise what it raises; it runs in a copy of this context.
 
         It goes on in its thread if the one who waits for it is cancelled.
+
+        Raises:
+            Unavailable: no thread can be started; nothing was begun.
         """
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
         if self._busy == self._threads:
-            name = f"crew-{self._threads + 1}"
-            threading.Thread(target=self._work, args=(loop,), name=name, daemon=True).start()
+            thread = threading.Thread(
+                target=self._work, args=(loop,), name=f"crew-{self._threads + 1}", daemon=True
+            )
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise Unavailable(f"This was not begun: {error}") from error
             self._threads += 1
         self._busy += 1
         self._tasks.put((done, copy_context(), work))

@@ -58,10 +58,13 @@ class ScanWorkers:
         with self._lock:
             if not self._all.has_room(warehouse) or self._stopping.is_set():
                 raise Unavailable("Too many scans are being planned: send the request again a little later")
-            self._all.take(warehouse)
             thread = threading.Thread(target=run, name="scan planning", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise Unavailable(f"No scan can be planned in the background now: {error}") from error
+            self._all.take(warehouse)
             self._threads.add(thread)
-            thread.start()
 
     def _has_turn(self, warehouse: str, keep_alive: Callable[[], bool]) -> bool:
         """Wait for a turn and take it; False if the plan is not wanted any more."""

@@ -99,6 +99,26 @@ def test_while_the_database_does_not_answer_time_goes_on_from_what_it_last_said(
     assert is_now(found.now_ms())
 
 
+def test_where_no_thread_can_be_started_the_database_is_asked_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.database.connections.clock.MEASURED_AGAIN_AFTER_S", 0.0)
+    away = Away()
+    found = DatabaseClock(away)
+    with monkeypatch.context() as there:
+        there.setattr(Away, "read", lambda *_: time.time_ns() // 1_000_000)
+        assert is_now(found.now_ms())
+
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", start)
+        assert is_now(found.now_ms())
+    assert not away.asked.is_set()
+
+    assert is_now(found.now_ms())
+    assert away.asked.wait(60)
+
+
 def test_a_first_answer_that_comes_late_is_believed_more_than_the_own_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

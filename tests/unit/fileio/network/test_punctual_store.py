@@ -103,6 +103,25 @@ def test_threads_are_used_again(store: Slow) -> None:
     assert threading.active_count() <= before + 2
 
 
+def test_where_no_thread_can_be_started_the_store_is_asked_again_later(
+    store: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.fileio.network.circuit.FIRST_REST_S", 0.0)
+    punctual = PunctualStore(store, answer_s=60)
+    store.awake.set()
+
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", start)
+        for _ in range(SILENT_CALLS + 1):  # the last one is the probe of an open circuit
+            with pytest.raises(FilesUnavailable, match="bucket/file: can't start new thread"):
+                punctual.read(HERE)
+
+    assert punctual.read(HERE) == b"content"
+
+
 def test_a_listing_is_whole(store: Slow) -> None:
     store.awake.set()
 

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 import pytest
 
 from app.catalog.context.threads.crew import Crew
+from app.errors import Unavailable
 
 NAME: ContextVar[str] = ContextVar("name", default="")
 
@@ -31,6 +32,21 @@ def test_an_error_reaches_who_asks(raised: Exception, seen: type[Exception]) -> 
 
     with pytest.raises(seen):
         asyncio.run(Crew().run(work))
+
+
+def test_where_no_thread_can_be_started_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def ask() -> str:
+        crew = Crew()
+        with monkeypatch.context() as full:
+            full.setattr(threading.Thread, "start", start)
+            with pytest.raises(Unavailable, match="can't start new thread"):
+                await crew.run(lambda: "begun")
+        return await crew.run(lambda: "later")
+
+    assert asyncio.run(ask()) == "later"
 
 
 def test_as_many_threads_start_as_are_busy_at_one_time() -> None:
