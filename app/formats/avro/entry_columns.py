@@ -9,6 +9,7 @@ from copy import copy
 from operator import itemgetter
 from typing import Any, Final
 
+from app.engine.model.document import MAX_LONG
 from app.engine.model.files.manifests import EntryStatus
 from app.fileio.wanted import check_wanted
 from app.formats.avro.container import AvroFile
@@ -91,6 +92,8 @@ class EntryColumns:
     def _number(self, status: EntryStatus, parts: Sequence[bytes], next_row_id: int) -> tuple[int, int]:
         """Return a file's first row id and the next one after it; files that went take none."""
         groups, readers = self._layout.groups, self._layout.readers
+        if abs(next_row_id) > MAX_LONG:
+            raise ValueError("its files have more row ids than there are")
         if FIRST_ROW_ID in groups:
             own = readers[groups[FIRST_ROW_ID] - 1](parts[3])
             if own is not None:

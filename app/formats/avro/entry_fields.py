@@ -76,7 +76,7 @@ def _partition_at(kind: AvroType, start: int) -> Reader:
 
 
 def _numbers_at(kind: AvroType, start: int) -> Reader:
-    if isinstance(kind, Array) and kind.numbers_an_item == 1:
+    if isinstance(kind, Array) and isinstance(kind.items, Number):
         return lambda content: tuple(kind.read(content, start)[0])
     raise _Unusual
 
@@ -256,7 +256,7 @@ def _plain_reader(kind: AvroType, field: EntryField) -> Reader:
         try:
             value, _ = kind.read(content, 0)
             return None if value is None else field.meaning.value_of(value)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, LookupError) as error:
             raise ValueError(f"its field {field.name} makes no sense: {error}") from error
 
     return read

@@ -124,7 +124,10 @@ class ManifestColumns(Sequence[ManifestEntry]):
         """
         found = copy(self)
         found._manifest, found._key = manifest, object()  # noqa: SLF001 - a copy of its own class
-        found._entries = self._entries.numbered_from(manifest.first_row_id)  # noqa: SLF001 - the same
+        try:
+            found._entries = self._entries.numbered_from(manifest.first_row_id)  # noqa: SLF001 - the same
+        except ValueError as error:
+            raise self._invalid(error) from error
         return found
 
     def _invalid(self, reason: object) -> InvalidMetadata:

@@ -63,7 +63,7 @@ def read_manifest_list(
         raise too_large(f"Cannot read manifest list {location}: {error}") from error
     except IndexError as error:
         raise InvalidMetadata(f"Cannot read manifest list {location}: it is cut off") from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise InvalidMetadata(f"Cannot read manifest list {location}: {error}") from error
 
 
@@ -72,6 +72,9 @@ def _manifest(record: Mapping[int, Any]) -> ManifestFile:
     if not isinstance(path, str) or not isinstance(length, int) or not isinstance(spec_id, int):
         raise ValueError("one of its manifests has no path, no length or no partition spec")  # noqa: TRY004 - the file's fault, not the program's
     summaries = others[_SUMMARIES]
+    for fact in (number, min_number, *others[:_SUMMARIES], others[-1]):
+        if fact is not None and not isinstance(fact, int):
+            raise ValueError(f"of manifest {path} it has {str(fact)[:100]!r} for a number")
     if summaries is not None:
         others[_SUMMARIES] = tuple(map(_summary, summaries))
     return ManifestFile(
@@ -86,9 +89,11 @@ def _manifest(record: Mapping[int, Any]) -> ManifestFile:
 
 
 def _summary(record: Mapping[int, Any]) -> PartitionSummary:
-    contains_null, *others = map(record.get, _SUMMARY_FIELD_IDS.values())
+    contains_null, contains_nan, *bounds = map(record.get, _SUMMARY_FIELD_IDS.values())
+    if not all(bound is None or isinstance(bound, bytes) for bound in bounds):
+        raise ValueError("a bound of a summary is not binary")
     # If a writer did not say whether there are nulls, there may be some.
-    return PartitionSummary(contains_null is not False, *others)
+    return PartitionSummary(contains_null is not False, contains_nan, *bounds)
 
 
 def assign_numbers(

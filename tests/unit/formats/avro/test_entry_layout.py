@@ -293,3 +293,42 @@ def test_records_of_another_kind() -> None:
 
     with pytest.raises(InvalidMetadata, match=rf"{LOCATION}: its entries have no status"):
         tuple(ManifestColumns(LISTED, content))
+
+
+# --- what no writer means
+
+
+def array_of(name: str, *fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "record", "name": name, "fields": list(fields)}}
+
+
+@pytest.mark.parametrize(
+    ("other", "packed"),
+    [
+        (field(132, "split_offsets", array_of("offset", field(133, "at", "long"))), b"\x02\x08\x00"),
+        (
+            field(
+                108, "column_sizes", array_of("p", {"name": "key", "type": "string"}, field(1, "x", "long"))
+            ),
+            b"\x02\x021\x08\x00",
+        ),
+    ],
+)
+def test_lists_and_maps_of_something_else(other: dict[str, Any], packed: bytes) -> None:
+    with pytest.raises(InvalidMetadata, match=f"{other['name']} makes no sense"):
+        read(schema_with([], other), record(others=packed))
+
+
+def test_a_decimal_of_millions_of_digits() -> None:
+    """To convert it would keep every thread of the process waiting for hours."""
+    decimal = field(1000, "d", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2})
+    digits = b"\x7f" * (16 << 20)
+
+    with pytest.raises(InvalidMetadata, match="too many digits"):
+        read(schema_with([decimal]), record(write_long(len(digits)) + digits))
+
+
+@pytest.mark.parametrize("rows", [2**62, -(2**63)])
+def test_more_row_ids_than_there_are(rows: int) -> None:
+    with pytest.raises(InvalidMetadata, match="more row ids than there are"):
+        read(schema_with([]), *[record(rows=rows)] * 4, listed=replace(LISTED, first_row_id=2**61))

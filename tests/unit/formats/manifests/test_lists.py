@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.ids import Location, SnapshotId, SpecId
+from app.errors import InvalidMetadata
+from app.formats.avro.packers import Packing, write_packed
+from app.formats.avro.types import write_long
 from app.formats.manifests.lists import WrittenList, read_manifest_list, write_manifest_list
+from tests.builders.manifest_records import field, text
 
 PLACE = Location("memory://list.avro")
 MANIFESTS = [
@@ -26,6 +33,10 @@ MANIFESTS = [
     )
     for at in range(20)
 ]
+
+
+def summary_of(*fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": "r508", "fields": list(fields)}
 
 
 def written(manifests: list[ManifestFile]) -> WrittenList:
@@ -57,3 +68,31 @@ def test_line_of_a_manifest_is_packed_once_and_not_for_a_changed_one() -> None:
     assert changed.packed != MANIFESTS[0].packed
     assert list(read_manifest_list(again.content, PLACE).values) == [changed, *MANIFESTS[1:]]
     assert list(read_manifest_list(first.content, PLACE).values) == MANIFESTS
+
+
+@pytest.mark.parametrize(
+    ("kind", "packed", "reason"),
+    [
+        (field(504, "added_files_count", "string"), text("1"), "'1' for a number"),
+        (field(507, "partitions", {"type": "array", "items": "long"}), b"\x02\x02\x00", "no attribute"),
+        (
+            field(
+                507, "partitions", {"type": "array", "items": summary_of(field(510, "lower_bound", "string"))}
+            ),
+            b"\x02" + text("a") + b"\x00",
+            "a bound of a summary is not binary",
+        ),
+    ],
+)
+def test_lines_of_another_kind_are_told(kind: dict[str, Any], packed: bytes, reason: str) -> None:
+    fields = [
+        field(500, "manifest_path", "string"),
+        field(501, "manifest_length", "long"),
+        field(502, "partition_spec_id", "int"),
+        kind,
+    ]
+    schema = {"type": "record", "name": "manifest_file", "fields": fields}
+    line = text("s3://b/m.avro") + write_long(100) + write_long(0) + packed
+
+    with pytest.raises(InvalidMetadata, match=rf"^Cannot read manifest list {PLACE}: .*{reason}"):
+        read_manifest_list(write_packed(Packing(schema), [line], {}), PLACE)
