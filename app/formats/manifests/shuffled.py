@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.engine.model.files.manifests import ManifestEntry, Partition
+from app.engine.model.files.manifests import ManifestEntry, Partition, PartitionKey, partition_key
 from app.formats.manifests.writer import EntryCounts, ManifestPacker, WrittenManifest
 
 _CHUNK_BYTES: Final = 256 << 10
@@ -72,7 +72,7 @@ class ShuffledManifests:
         self._packer = packer
         self._target_bytes = target_bytes
         self._waiting = [_Waiting() for _ in range(count)]
-        self._places: dict[Partition, int] = {}
+        self._places: dict[PartitionKey, int] = {}
         self._partitions: list[Partition] = []
 
     def add(self, to: int, rank: int, entry: ManifestEntry) -> None:
@@ -82,9 +82,10 @@ class ShuffledManifests:
             ValueError: the entry does not fit the spec, the content or the format version.
         """
         partition = entry.file.partition
-        place = self._places.get(partition)
+        key = partition_key(entry.file.spec_id, partition)
+        place = self._places.get(key)
         if place is None:
-            place = self._places[partition] = len(self._partitions)
+            place = self._places[key] = len(self._partitions)
             self._partitions.append(partition)
         self._waiting[to].add(self._packer.pack(entry), rank, place, entry)
 
