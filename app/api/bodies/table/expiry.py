@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import orjson
 from pydantic import Field
 
-from app.api.bodies.json_answer import present
+from app.api.bodies.json_answer import as_long, present
 from app.api.bodies.json_body import ExtensionBody
 from app.catalog.deletions.expiry import ExpiryOutcome, ExpiryRequest
 from app.engine.model.document import LONG, Bool, Int, Long
@@ -66,4 +66,4 @@ def _totals(files: Unreachable) -> dict[str, dict[str, int]]:
 
 def _size(sizes: list[int | None]) -> dict[str, int]:
     known = [size for size in sizes if size is not None]
-    return {"size-bytes": sum(known)} if len(known) == len(sizes) else {}
+    return {"size-bytes": as_long(sum(known))} if len(known) == len(sizes) else {}

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from app.api.bodies.json_answer import page_json, present
+from app.api.bodies.json_answer import as_long, page_json, present
 from app.catalog.context.rows import PointerEvent
 from app.catalog.diffs import State, TableDiff
 from app.catalog.history import FilePage, History, Reign, SnapshotFacts
@@ -158,9 +158,9 @@ def _totals(totals: FileTotals) -> dict[str, int]:
     return {
         "data-files": totals.data_files,
         "delete-files": totals.delete_files,
-        "rows": totals.rows,
-        "deletes": totals.deletes,
-        "bytes": totals.bytes,
+        "rows": as_long(totals.rows),
+        "deletes": as_long(totals.deletes),
+        "bytes": as_long(totals.bytes),
     }
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
+from app.engine.model.document import MAX_LONG
+from app.engine.model.files.manifests import DataFile
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.fileio.local import LocalFiles
 from tests.builders.http_catalog import error_of, make_table, set_properties
@@ -152,3 +155,26 @@ def test_table_that_is_not_there_is_not_found(api: httpx.Client, ns: str) -> Non
 
     assert error_of(expire(api, missing))[:2] == (404, "NoSuchTableException")
     assert error_of(expire(api, missing, dry_run=True))[:2] == (404, "NoSuchTableException")
+
+
+class Boasting(TableFiles):
+    """Says of each data file that it has as many bytes as can be said."""
+
+    def _data_file(self, metadata: TableMetadata, name: str) -> DataFile:
+        return replace(super()._data_file(metadata, name), file_size_in_bytes=MAX_LONG)
+
+
+def test_sizes_whose_sum_no_client_can_read(api: httpx.Client, ns: str) -> None:
+    make_table(api, ns, "t")
+    path, files = f"/v1/namespaces/{ns}/tables/t", Boasting(LocalFiles())
+    append(api, path, files, ["a", "b", "c"], [])
+    append(api, path, files, ["d"], ["a", "b", "c"])
+
+    preview = expire(api, path, dry_run=True)
+    first, last = (item["snapshot-id"] for item in api.get(path).json()["metadata"]["snapshots"])
+    difference = api.get(f"{path}/diff", params={"from": first, "to": last})
+
+    assert preview.status_code == 200, preview.text
+    assert preview.json()["files"]["data-files"] == {"count": 3, "size-bytes": MAX_LONG}
+    assert difference.status_code == 200, difference.text
+    assert difference.json()["removed"]["bytes"] == MAX_LONG
