@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.client.answers import OpenAnswer
+from app.client.answers import OpenAnswer, PageAnswer
 from app.client.http.http_calls import CatalogCalls
 from app.client.request_parts import JsonObject, given, identifier_body
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace, TableIdentifier
+
+
+class _Page(PageAnswer, OpenAnswer):
+    """One page of what was dropped, or of a difference."""
 
 
 class PastCalls(CatalogCalls):
@@ -18,7 +22,8 @@ class PastCalls(CatalogCalls):
         query = {} if namespace is None else {"namespace": LEVEL_SEPARATOR.join(namespace.levels)}
         if name is not None:
             query["name"] = name
-        yield from self._items("dropped", query, "dropped")
+        for page in self._pages("dropped", query):
+            yield from page["dropped"]
 
     def undrop(
         self, wanted: JsonObject, new: JsonObject | None = None, *, create_namespace: bool = False
@@ -52,16 +57,6 @@ class PastCalls(CatalogCalls):
             names += page["names"]
         return namespaces, names
 
-    def _items(self, path: str, query: dict[str, str], member: str) -> Iterator[JsonObject]:
-        for page in self._pages(path, query):
-            yield from page[member]
-
     def _pages(self, path: str, query: dict[str, str]) -> Iterator[JsonObject]:
-        token: str | None = None
-        while True:
-            asked = query if token is None else {**query, "pageToken": token}
-            page = self._calls.read(OpenAnswer, "GET", f"{self._root}/{path}", query=asked).model_dump()
-            yield page
-            token = page.get("next-page-token")
-            if token is None:
-                return
+        for page in self._calls.read_pages(_Page, f"{self._root}/{path}", query):
+            yield page.model_dump()
