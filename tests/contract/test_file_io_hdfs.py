@@ -454,3 +454,14 @@ def test_a_folder_is_deleted_as_a_folder_only(fake_hdfs: FakeHdfs) -> None:
     assert files.delete_empty_folder(Location(f"{_ROOT}/empty"))
     assert files.list_folder(Location(f"{_ROOT}/empty")) is None
     assert files.read(Location(f"{_ROOT}/file")) == b"x"
+
+
+def test_a_listing_that_goes_round_is_told(fake_hdfs: FakeHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, page = opened(fake_hdfs), fake_hdfs._page
+    for number in range(150):
+        fake_hdfs.tree.nodes[f"/wh/t/{number}"] = Node(b"")
+    # It begins with the first names each time, and says that there are more.
+    monkeypatch.setattr(fake_hdfs, "_page", lambda path, _after: page(path, ""))
+
+    with pytest.raises(FilesUnavailable, match="the listing goes round"):
+        list(files.list_files(Location(_ROOT)))

@@ -310,6 +310,9 @@ class HdfsStore:
                 found += page
                 if not page or not answer["remainingEntries"]:
                     return found
+                if page[-1]["pathSuffix"] == after:
+                    # A gateway that does not know `startAfter` would send the first names for ever.
+                    raise OSError("the listing goes round")
                 after = page[-1]["pathSuffix"]
 
     def _find_status(self, path: str) -> dict[str, Any] | None:
