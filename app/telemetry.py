@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import os
 import secrets
@@ -101,7 +102,12 @@ class LogLines:
 
     def write(self, record: Mapping[str, object]) -> None:
         """Append one record; values that JSON has no form for are written as their text."""
-        line = orjson.dumps(record, default=str, option=orjson.OPT_APPEND_NEWLINE)
+        try:
+            line = orjson.dumps(record, default=str, option=orjson.OPT_APPEND_NEWLINE)
+        except (
+            TypeError
+        ):  # half of a surrogate pair, as in names of files that are no text, or a large number
+            line = json.dumps(record, default=_text_of).encode() + b"\n"
         with self._lock:
             self._lines.append(line)
             self._size_bytes += len(line)
@@ -132,6 +138,10 @@ class LogLines:
         except (OSError, ValueError):
             # A closed pipe must not fail requests; the lines have nowhere to go.
             return
+
+
+def _text_of(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import subprocess
@@ -115,6 +116,21 @@ def test_values_without_a_json_form_are_written_as_text() -> None:
     lines.flush()
 
     assert orjson.loads(written.getvalue()) == {"a": "/x"}
+
+
+def test_names_of_files_that_are_no_text_fail_nobody() -> None:
+    written = io.BytesIO()
+    lines = LogLines(written)
+
+    lines.write({"message": "could not read /x/\udcff", "of": Path("/x"), "bytes": 2**70})
+    lines.flush()
+
+    assert json.loads(written.getvalue()) == {
+        "message": "could not read /x/\udcff",
+        "of": "/x",
+        "bytes": 2**70,
+    }
+    assert written.getvalue().endswith(b"\n")
 
 
 def test_records_of_libraries_become_the_same_lines(stream: io.BytesIO) -> None:
