@@ -107,15 +107,16 @@ def _parquet_batches(content: bytes) -> Iterator[Any]:
         for column in map(group.column, range(group.num_columns)):
             if column.path_in_schema in {PATH, TIME}:
                 check_pages(content, first_page(column), column.total_compressed_size)
-    file = parquet.ParquetFile(pa.BufferReader(content), metadata=metadata, read_dictionary=[PATH])
+    file = parquet.ParquetFile(pa.BufferReader(content), metadata=metadata, read_dictionary=[PATH, TIME])
     yield from file.iter_batches(_ROWS_AT_ONCE, columns=[PATH, TIME])
 
 
 def _from_columns(batch: Any) -> Iterator[ListedFile]:
     check_wanted()
     paths, times = batch.column(PATH), batch.column(TIME)
-    if pa.types.is_dictionary(paths.type):
-        _check_lengths(paths.dictionary)
+    for what, column in (("path", paths), ("time", times)):
+        if pa.types.is_dictionary(column.type):
+            _check_lengths(what, column.dictionary)
     if pa.types.is_timestamp(times.type):
         # To milliseconds: cut off, as Java does.
         times = times.cast(pa.timestamp("ms", times.type.tz), safe=False).cast(pa.int64())
@@ -123,11 +124,11 @@ def _from_columns(batch: Any) -> Iterator[ListedFile]:
         yield _listed(path, at)
 
 
-def _check_lengths(paths: Any) -> None:
-    """Check the paths of a dictionary before each is copied for all the rows that have it."""
-    longest = pa.compute.max(pa.compute.binary_length(paths)).as_py()
+def _check_lengths(what: str, texts: Any) -> None:
+    """Check the texts of a dictionary before each is copied for all the rows that have it."""
+    longest = pa.compute.max(pa.compute.binary_length(texts)).as_py()
     if longest is not None and longest > LONGEST_LOCATION:
-        raise ValueError(f"a path has {longest} bytes")
+        raise ValueError(f"a {what} has {longest} bytes")
 
 
 def _listed(path: object, at: object) -> ListedFile:

@@ -42,6 +42,25 @@ def test_small_file_of_many_long_paths_is_refused() -> None:
         listed("l.parquet", content)
 
 
+def test_small_file_of_many_long_times_is_refused() -> None:
+    # Of a time that is written once, each row would have a copy.
+    times = pa.array(["2026-01-01" + " " * 100_000] * 2_000)
+    content = parquet(
+        pa.table({"file_path": ["s3://b/x"] * 2_000, "last_modified": times}), compression="zstd"
+    )
+
+    assert len(content) < 10_000
+    with pytest.raises(InvalidRequest, match="a time has 100010 bytes"):
+        listed("l.parquet", content)
+
+
+def test_times_that_are_texts_are_read() -> None:
+    times = pa.array(["2026-01-01T00:00:00Z", "2026-01-01T00:00:01"] * 2)
+    content = parquet(pa.table({"file_path": ["s3://b/x"] * 4, "last_modified": times}))
+
+    assert [at for _, at in listed("l.parquet", content)] == [1_767_225_600_000, 1_767_225_601_000] * 2
+
+
 def test_small_file_that_claims_many_columns_is_refused() -> None:
     groups = [row_group([bare_column()] * 200_000)]
     content = file_of(footer_of([nest("root", 1), leaf("file_path")], groups))
