@@ -37,7 +37,7 @@ from app.engine.retention.reachability import (
     expired_between,
     unreachable_files,
 )
-from app.errors import CorruptMetadata, FileMissing, FilesUnavailable, IcetowerError
+from app.errors import CorruptMetadata, FileMissing, FilesUnavailable, IcetowerError, Throttled
 from app.fileio.links import real_places
 
 
@@ -139,7 +139,7 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
         going = deletable(catalog, owner, [item.location for item in found])
         try:
             found = found.only(frozenset(OtherReaders(catalog, owner).unread(going)))
-        except FilesUnavailable as error:
+        except (FilesUnavailable, Throttled) as error:
             found = Unreachable(obstacle=str(error))
     return ExpiryOutcome(pointer.metadata_location, planned.detail.expiry, unreachable=found)
 

@@ -26,6 +26,7 @@ from app.errors import (
     InvalidLocation,
     MetadataFileMissing,
     NoSuchWarehouse,
+    Throttled,
     Unavailable,
 )
 from app.fileio.locations import flaw_of, folders_of
@@ -60,8 +61,8 @@ class ForeignLook:
             pointer: the table's, as it was found.
 
         Raises:
-            FilesUnavailable: the table cannot be read, so it is not known which files it names. So it is where no
-                file at all is found: the store may be back later.
+            FilesUnavailable, Throttled: the table cannot be read, so it is not known which files it names. So it is
+                where no file at all is found: the store may be back later.
             DatabaseUnavailable: safe to try again.
         """
         if self._seen is None or self._seen[1] != pointer.registration:
@@ -170,7 +171,7 @@ class UnknownReaders:
         )
         try:
             look.look(pointer)
-        except FilesUnavailable as error:
+        except (FilesUnavailable, Throttled) as error:
             log.warning("%s", error)
             return False
         self._looks[pointer.id] = look

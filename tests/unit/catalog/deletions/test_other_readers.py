@@ -26,7 +26,7 @@ from app.engine.model.ids import Location
 from app.engine.model.statistics import StatisticsFile
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
-from app.errors import FilesBeingDeleted, InvalidSetting
+from app.errors import FilesBeingDeleted, InvalidSetting, Throttled
 from app.fileio.memory import MemoryFiles
 from app.formats.metadata.files import MetadataFiles
 from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, with_rules, with_server
@@ -331,6 +331,33 @@ def test_housekeeping_leaves_a_table_alone_that_it_could_not_read(
 
     assert len([record for record in caplog.records if "not known which files" in record.message]) == 1
     assert ANYWHERE in noted(catalog)
+
+
+class Throttling(MemoryFiles):
+    """Another store, which asks to slow down where one file is read."""
+
+    def __init__(self, store: MemoryFiles, location: Location) -> None:
+        super().__init__()
+        self._files, self._location = store._files, location
+
+    def read(self, location: Location) -> bytes:
+        if location == self._location:
+            raise Throttled(f"Cannot read {location}: the store asks to slow down")
+        return super().read(location)
+
+
+def test_housekeeping_goes_on_behind_a_table_whose_store_asks_to_slow_down(
+    catalog: Catalog, store: MemoryFiles
+) -> None:
+    commit_table(catalog, OTHER, [], [SetProperties(updates={"icetower.guard": "off"})])
+    name_file(catalog, data_file(catalog, "gone"))
+    register_twin(catalog, store, metadata(catalog))
+    busy = Throttling(store, Location(str(metadata(catalog, OTHER).snapshots[-1].manifest_list)))
+
+    UnknownReaders(with_server(catalog, files_of=lambda _: busy).server).look_for(60)
+
+    assert ANYWHERE in noted(catalog, OTHER)
+    assert ANYWHERE not in noted(catalog, TWIN)
 
 
 def test_what_is_gone_names_nothing(catalog: Catalog, store: MemoryFiles) -> None:
