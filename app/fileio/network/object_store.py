@@ -1,4 +1,4 @@
-"""Files in object stores and HDFS, through pyarrow's file systems."""
+"""Files in object stores, through pyarrow's file systems."""
 
 from __future__ import annotations
 
