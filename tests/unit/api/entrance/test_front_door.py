@@ -182,6 +182,16 @@ def test_unannounced_body_over_the_limit_is_refused_while_it_is_read() -> None:
     assert exchange.status == 413
 
 
+@pytest.mark.parametrize("announced", [True, False])
+def test_body_that_is_larger_than_all_bodies_may_be_together_has_them_to_itself(announced: bool) -> None:
+    headers = {b"content-length": b"300000"} if announced else {b"transfer-encoding": b"chunked"}
+    exchange = Exchange(echo, max_body_bytes=1_000_000, max_bodies_bytes=100_000)
+
+    exchange("POST", headers=headers, body=[b"x" * 100_000] * 3)
+
+    assert (exchange.status, len(exchange.body)) == (200, 300_000)
+
+
 @pytest.mark.parametrize("body", [[b"x" * 100], [b"x" * 50, b"x" * 50]])
 def test_body_up_to_the_limit_is_taken(body: list[bytes]) -> None:
     exchange = Exchange(echo)("POST", body=body)
