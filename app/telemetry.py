@@ -104,9 +104,8 @@ class LogLines:
         """Append one record; values that JSON has no form for are written as their text."""
         try:
             line = orjson.dumps(record, default=str, option=orjson.OPT_APPEND_NEWLINE)
-        except (
-            TypeError
-        ):  # half of a surrogate pair, as in names of files that are no text, or a large number
+        except TypeError:
+            # Half of a surrogate pair, as in names of files that are no text, or a large number.
             line = json.dumps(record, default=_text_of).encode() + b"\n"
         with self._lock:
             self._lines.append(line)

@@ -243,9 +243,8 @@ class _Table:
             self.state = QueueState()
         finally:
             self.task = None
-            if (
-                self.tables.get(self.which) is self
-            ):  # Who waits here may have come when it was taken out already.
+            # Who waits here may have come when it was taken out already.
+            if self.tables.get(self.which) is self:
                 del self.tables[self.which]
             for turn in [*self.at_gate, *self.held]:
                 if not turn.done():
