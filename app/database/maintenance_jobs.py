@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, func, or_, select, update
 
 from app.database.connections.clock import database_now_ms, is_held
 from app.database.connections.database import Database
@@ -130,8 +130,13 @@ class MaintenanceJobs:
         return self._database.read(lambda connection: [_job(row) for row in connection.execute(query)])
 
     def delete(self, older_than_ms: int, is_stopped: Callable[[], bool] = never) -> int:
-        """Delete the rows of jobs that ended earlier, and return how many they were."""
-        is_old = rows.c.began_ms < database_now_ms() - older_than_ms, rows.c.state != JobState.RUNNING
+        """Delete the rows of jobs that began earlier and do not run any more, and return how many they were."""
+        is_over = or_(
+            rows.c.state != JobState.RUNNING,
+            # A table that was dropped meanwhile has no next job, which would note that this one was abandoned.
+            ~is_held(rows.c.leased_until_ms, LONGEST_LEASE_MS),
+        )
+        is_old = rows.c.began_ms < database_now_ms() - older_than_ms, is_over
         return delete_in_batches(self._database, rows.c.began_ms, *is_old, is_stopped=is_stopped)
 
     def _change(self, job_id: str, **values: Any) -> MaintenanceJob | None:

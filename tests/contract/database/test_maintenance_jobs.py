@@ -102,3 +102,13 @@ def test_old_rows_go_but_not_those_that_run(stores: Stores) -> None:
     assert jobs.delete(LEASE_MS) == 0
     assert jobs.delete(-1000) == 1
     assert [job.id for job in jobs.list(1, 10)] == [ids(2)]
+
+
+def test_old_rows_of_jobs_go_whose_lease_ran_out(stores: Stores) -> None:
+    """Where the table was dropped no other job follows."""
+    jobs = MaintenanceJobs(stores.database)
+    begin(jobs, 1, lease_ms=-1)
+
+    assert jobs.delete(LEASE_MS) == 0
+    assert jobs.delete(-1000) == 1
+    assert jobs.list(1, 10) == []
