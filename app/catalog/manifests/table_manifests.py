@@ -47,6 +47,11 @@ class TableManifests:
     def _read(self, location: Location) -> bytes:
         return read_bounded(self._files, location, self._catalog.server.manifest_cache.max_file_bytes)
 
+    def _check_lists(self, snapshot: Snapshot) -> None:
+        for location in (snapshot.manifest_list, *(snapshot.manifests or ())):
+            if location is not None:
+                check_location(self._catalog, location, "manifest list")
+
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
         """Return a snapshot's manifests in the order of its list.
 
@@ -54,9 +59,7 @@ class TableManifests:
             CorruptMetadata: the manifest list is not one.
             InvalidLocation, FileMissing, FilesUnavailable: the manifest list cannot be read.
         """
-        for location in (snapshot.manifest_list, *(snapshot.manifests or ())):
-            if location is not None:
-                check_location(self._catalog, location, "manifest list")
+        self._check_lists(snapshot)
         try:
             return self._source.manifests(snapshot)
         except InvalidMetadata as error:
@@ -224,9 +227,7 @@ class CheckedManifests(TableManifests):
             CorruptMetadata: the manifest list is not one.
             InvalidLocation, FileMissing, FilesUnavailable: the manifest list cannot be read.
         """
-        for location in (snapshot.manifest_list, *(snapshot.manifests or ())):
-            if location is not None:
-                check_location(self._catalog, location, "manifest list")
+        self._check_lists(snapshot)
         with _corrupt_if_invalid(snapshot.manifest_list or Location("")):
             return self._source_without_cache(self._read).manifests(snapshot)
 
