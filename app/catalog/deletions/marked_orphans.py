@@ -106,7 +106,7 @@ class _Work:
     def _still_orphans(self, locations: list[Location]) -> list[Location] | None:
         """Return those that nothing reaches now and that may go; None if the table has left."""
         now = self._catalog.server.pointer_states.find(self._pointer.id)
-        self._states.add_changes()
+        self._states.add_others()
         if now is None or (now.uuid, now.registration) != (self._pointer.uuid, self._pointer.registration):
             return None
         if now.metadata_location != self._pointer.metadata_location:

@@ -116,18 +116,9 @@ class ReachedStates:
                     self._files.add_snapshot(self.catalog, snapshot, is_current=False)
 
     def add_others(self) -> None:
-        """Add what all other tables of all warehouses reach.
+        """Add what all other tables reach; after the first time, what has changed since.
 
         And what those reached last that were dropped or overwritten: they may come back.
-
-        Raises:
-            OrphansRefused: a file of one of them cannot be read; names the table.
-            FilesUnavailable, DatabaseUnavailable: safe to try again.
-        """
-        self.add_changes()
-
-    def add_changes(self) -> None:
-        """Add what has changed since: tables that moved, came or left.
 
         Raises:
             OrphansRefused: a file of one of them cannot be read; names the table.
