@@ -130,7 +130,7 @@ class MaintenanceJobs:
         return self._database.read(lambda connection: [_job(row) for row in connection.execute(query)])
 
     def delete(self, older_than_ms: int, is_stopped: Callable[[], bool] = never) -> int:
-        """Delete the rows of jobs that began earlier and do not run any more, and return how many they were."""
+        """Delete the rows of older jobs that do not run any more, and return how many they were."""
         is_over = or_(
             rows.c.state != JobState.RUNNING,
             # A table that was dropped meanwhile has no next job, which would note that this one was abandoned.
