@@ -65,6 +65,7 @@ class NewSchema:
 
 def _merge(path: str, prefix: str, known: dict[str, _Column], columns: Sequence[FileColumn]) -> None:
     seen = set()
+    spellings = {other.casefold(): other for other in known}
     for column in columns:
         name = f"{prefix}{column.name}"
         if column.name in seen:
@@ -74,8 +75,16 @@ def _merge(path: str, prefix: str, known: dict[str, _Column], columns: Sequence[
             raise InvalidDataFile(
                 path, f"its column {name} is of type {column.type_text}, which no table has"
             )
+        if not column.name:
+            raise InvalidDataFile(path, "it has a column without a name")
         earlier = known.get(column.name)
         if earlier is None:
+            spelled = spellings.setdefault(column.name.casefold(), column.name)
+            if spelled != column.name:
+                raise InvalidDataFile(
+                    path,
+                    f"its column {name} is called {prefix}{spelled}, too: to most engines that is one name",
+                )
             earlier = known[column.name] = _Column(column.shape, column.type, column.is_annotated)
         elif earlier.shape is not column.shape:
             raise InvalidDataFile(

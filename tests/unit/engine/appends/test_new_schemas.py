@@ -98,3 +98,21 @@ def test_what_says_its_width_once_more_is_not_widened(order: tuple[int, ...]) ->
 def test_files_that_were_written_for_a_table_are_refused() -> None:
     with pytest.raises(InvalidDataFile, match="have field ids"):
         NewSchema().add("x", footer(with_ids(pa.schema({"a": pa.int32()}), {"a": 7})))
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ([{"ID": pa.int64()}, {"id": pa.int64()}], r"1\.parquet: its column id is called ID, too"),
+        ([{"a": pa.int64(), "A": pa.int64()}], r"0\.parquet: its column A is called a, too"),
+        (
+            [{"s": pa.struct({"x": pa.int64(), "X": pa.int64()})}],
+            r"0\.parquet: its column s\.X is called s\.x, too",
+        ),
+        ([{"": pa.int64()}], r"0\.parquet: it has a column without a name"),
+    ],
+)
+def test_names_that_are_none_or_two_are_refused(columns: list[dict[str, pa.DataType]], said: str) -> None:
+    """Rows of one column would be in two, and most engines could read neither."""
+    with pytest.raises(InvalidDataFile, match=said):
+        schema_of(*columns)
