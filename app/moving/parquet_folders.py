@@ -153,6 +153,13 @@ def look_at(
     for path, footer in _footers(paths, files):
         schema.add(path, footer)
     partitions = _partitions(paths, types or {}, root)
+    spellings = {name.casefold(): name for name in schema.names}
+    for name in partitions:
+        spelled = spellings.setdefault(name.casefold(), name)
+        if spelled != name:
+            raise InvalidDataFile(
+                paths[0], f"its folders name the column {name}, and files call it {spelled}"
+            )
     found = ParquetFolder(paths, schema.to_schema(partitions), partitions)
     rules = PartitionRules(PartitionSpec.from_object(found.partition_spec), found.schema)
     for path in paths:

@@ -178,6 +178,15 @@ def test_a_table_of_another_format_is_no_folder_of_files(folder: Path, log: str,
             listed_files(f"file://{root}", LocalFiles())
 
 
+def test_a_column_that_files_spell_otherwise_than_their_folders_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "days"
+    write(root, "ID=7/a.parquet", 7)
+    place = f"file://{root}"
+
+    with pytest.raises(InvalidDataFile, match="its folders name the column ID, and files call it id"):
+        look_at([*listed_files(place, LocalFiles())], LocalFiles(), root=place)
+
+
 def test_one_of_the_folders_of_a_table_keeps_its_value(catalog: RemoteCatalog, tmp_path: Path) -> None:
     """A nightly run may name the folder of the day: its files do not have the column."""
     root = tmp_path / "warehouse" / "days"
