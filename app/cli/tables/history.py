@@ -17,6 +17,8 @@ from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehous
 from app.cli.terminal.output import print_json, remark
 from app.cli.terminal.rendering import print_facts, print_table
 from app.cli.terminal.texts import counted, moment_text
+from app.client.http.failures import CatalogRefused
+from app.engine.model.refs import MAIN_BRANCH
 
 Json = Mapping[str, Any]
 
@@ -246,7 +248,7 @@ FILE_COLUMNS = ("content", "partition", "rows", "bytes", "sequence", "path")
 @commands.command("files")
 def show_files(
     name: TableName,
-    snapshot: Annotated[str, typer.Option(help="Snapshot id, branch or tag.")] = "main",
+    snapshot: Annotated[str, typer.Option(help="Snapshot id, branch or tag.")] = MAIN_BRANCH,
     filter_json: Annotated[
         str | None,
         optional("--filter", help="Leave out files that certainly hold no row that matches."),
@@ -267,7 +269,13 @@ def show_files(
     identifier = identifier_from(name, separator)
     wanted = find_object(filter_json, "the filter")
     with connected(uri, warehouse) as catalog:
-        found = list(catalog.history.files(identifier, snapshot, wanted))
+        try:
+            found = list(catalog.history.files(identifier, snapshot, wanted))
+        except CatalogRefused as refused:
+            # A table that has no snapshot yet has no main either.
+            if snapshot != MAIN_BRANCH or refused.type != "NoSuchSnapshotException":
+                raise
+            found = []
     if as_json:
         print_json(found)
     elif found:

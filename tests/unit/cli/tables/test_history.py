@@ -114,6 +114,19 @@ def test_files_are_listed_and_filtered(icetower: Icetower, written: str) -> None
     assert len(icetower("table", "files", written, "--snapshot", "audit", "--json").json) == 3
 
 
+def test_a_table_without_rows_has_no_files(
+    icetower: Icetower, catalog: RemoteCatalog, namespace: str
+) -> None:
+    catalog.tables.create(TableIdentifier(Namespace((namespace,)), "empty"), SCHEMA)
+
+    shown = icetower("table", "files", f"{namespace}.empty")
+
+    assert (shown.status, shown.err) == (0, f"No files in main of table {namespace}.empty.\n")
+    assert icetower("table", "files", f"{namespace}.empty", "--json").json == []
+    assert icetower("table", "files", f"{namespace}.empty", "--snapshot", "audit").status == 1
+    assert icetower("table", "files", f"{namespace}.nothing").status == 1
+
+
 @pytest.mark.parametrize("text", ["{", "[]"])
 def test_filter_that_is_no_json_object_is_wrong_usage(icetower: Icetower, text: str) -> None:
     assert icetower("table", "files", "a.b", "--filter", text).status == 2
