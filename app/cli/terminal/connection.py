@@ -34,7 +34,7 @@ def chosen_warehouse(given: str | None) -> str | None:
         BadParameter: it is empty.
     """
     _check_given(given, "name of the warehouse")
-    return given or _from_dotenv("ICETOWER_WAREHOUSE")
+    return given or _from_dotenv("ICETOWER_WAREHOUSE") or None
 
 
 @contextmanager
