@@ -113,7 +113,7 @@ class AnswerLost(CallFailed):
 
 
 def _unknown_outcome(key: str | None, place: str | None) -> str:
-    """Return a sentence; `place` is where the receipt is, as options, and None where there are none."""
+    """Return a sentence; `place` has options that lead to the receipt, and is None without."""
     is_kept = key is not None and place is not None
     question = f". Icetower knows: icetower commit find --key {key}{place}" if is_kept else ""
     return f"whether the change was made is not known{question}"
