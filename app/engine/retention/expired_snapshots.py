@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from app.engine.model.document import MAX_LONG
 from app.engine.model.files.manifests import ManifestSource
@@ -47,15 +48,39 @@ class Expiry:
     schema_ids: tuple[SchemaId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """Which further ancestors a branch keeps: at least a number, and all since a moment."""
+@dataclass(slots=True)
+class _Walks:
+    """Which further ancestors the branches that descend from a snapshot keep: a number, and then all since a moment."""
 
-    left: int
-    since_ms: int
+    steps: int = 0
+    by_number: list[tuple[int, int]] = field(default_factory=list)
+    """Of each branch that is owed a number, the steps until it has them, and its moment; a heap."""
+    since_ms: int | None = None
+    """The first moment of the other branches."""
 
-    def covers(self, other: _Walk) -> bool:
-        return self.left >= other.left and self.since_ms <= other.since_ms
+    def add(self, number: int, since_ms: int) -> None:
+        heappush(self.by_number, (self.steps + number, since_ms))
+
+    def keep(self, timestamp_ms: int) -> bool:
+        """Return whether a branch keeps the snapshot that they have come to, and end those of branches that do not."""
+        while self.by_number and self.by_number[0][0] <= self.steps:
+            self._go_on_since(heappop(self.by_number)[1])
+        if self.since_ms is not None and timestamp_ms < self.since_ms:
+            self.since_ms = None
+        return self.since_ms is not None or bool(self.by_number)
+
+    def joined(self, other: _Walks) -> _Walks:
+        """Return the walks of both, which have come to the same snapshot."""
+        if len(other.by_number) > len(self.by_number):
+            return other.joined(self)
+        for steps, since_ms in other.by_number:
+            self.add(steps - other.steps, since_ms)
+        if other.since_ms is not None:
+            self._go_on_since(other.since_ms)
+        return self
+
+    def _go_on_since(self, since_ms: int) -> None:
+        self.since_ms = since_ms if self.since_ms is None else min(self.since_ms, since_ms)
 
 
 def plan_expiry(
@@ -135,41 +160,34 @@ def _kept_ids(
     if least is None:
         least = int_property(properties, MIN_SNAPSHOTS, DEFAULT_MIN_SNAPSHOTS)
 
-    walks: dict[SnapshotId, list[_Walk]] = {}
+    walks: dict[SnapshotId, _Walks] = {}
     reached: set[SnapshotId] = set()
     kept = {ref.snapshot_id for ref in refs.values()}
     named = set(kept)
     for ref in refs.values():
         if ref.is_branch:
             reached.add(ref.snapshot_id)
-            left = least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
+            number = least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
             since = since_ms if ref.max_snapshot_age_ms is None else now_ms - ref.max_snapshot_age_ms
-            _start(walks, ref.snapshot_id, _Walk(left, since))
+            walks.setdefault(ref.snapshot_id, _Walks()).add(number, since)
     ordered = _children_first(metadata)
     for snapshot in ordered:
         snapshot_id, parent_id = snapshot.snapshot_id, snapshot.parent_snapshot_id
         if snapshot_id in reached and parent_id is not None:
             reached.add(parent_id)
-        for walk in walks.pop(snapshot_id, ()):
-            if walk.left <= 0 and snapshot.timestamp_ms < walk.since_ms:
-                continue
+        here = walks.pop(snapshot_id, None)
+        if here is not None and here.keep(snapshot.timestamp_ms):
             kept.add(snapshot_id)
+            here.steps += 1
             if parent_id is not None:
-                _start(walks, parent_id, _Walk(max(0, walk.left - 1), walk.since_ms))
+                there = walks.get(parent_id)
+                walks[parent_id] = here if there is None else there.joined(here)
         if snapshot_id not in reached and snapshot_id not in named and snapshot.timestamp_ms >= since_ms:
             kept.add(snapshot_id)
     if len(ordered) < len(metadata.snapshots):
         # Snapshots that descend from themselves are kept: such metadata is broken.
         kept |= metadata.snapshots_by_id.keys() - {snapshot.snapshot_id for snapshot in ordered}
     return kept
-
-
-def _start(walks: dict[SnapshotId, list[_Walk]], snapshot_id: SnapshotId, walk: _Walk) -> None:
-    """Continue a walk at a snapshot, unless another one there keeps as much."""
-    there = walks.setdefault(snapshot_id, [])
-    if not any(other.covers(walk) for other in there):
-        there[:] = [other for other in there if not walk.covers(other)]
-        there.append(walk)
 
 
 def _children_first(metadata: TableMetadata) -> list[Snapshot]:

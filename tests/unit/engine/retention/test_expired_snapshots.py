@@ -164,26 +164,58 @@ def test_specs_of_remaining_manifests_and_schemas_of_remaining_snapshots_stay() 
     assert (everything_stays.spec_ids, everything_stays.schema_ids) == ((), ())
 
 
+def steps(metadata: TableMetadata) -> int:
+    """Return how many lines run until it is known that nothing expires."""
+    taken = 0
+
+    def count_line(_frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal taken
+        taken += event == "line"
+        return count_line
+
+    before = sys.gettrace()
+    sys.settrace(count_line)
+    try:
+        found = gone(metadata)
+    finally:
+        sys.settrace(before)
+    assert found == []
+    return taken
+
+
 def test_cost_grows_with_the_snapshots_and_not_with_their_square() -> None:
     """Branches all along one history, each of which keeps all of it: a walk from each would never end."""
 
-    def steps(count: int) -> int:
+    def table(count: int) -> TableMetadata:
         refs = {f"b{number}": branch(number, min_snapshots_to_keep=count) for number in range(1, count, 2)}
-        metadata = history(line(count), refs | {"main": branch(count)})
-        taken = 0
+        return history(line(count), refs | {"main": branch(count)})
 
-        def count_line(_frame: FrameType, event: str, _argument: object) -> Any:
-            nonlocal taken
-            taken += event == "line"
-            return count_line
+    assert steps(table(3_000)) < 15 * steps(table(300))
 
-        before = sys.gettrace()
-        sys.settrace(count_line)
-        try:
-            found = gone(metadata)
-        finally:
-            sys.settrace(before)
-        assert found == []
-        return taken
 
-    assert steps(3_000) < 15 * steps(300)
+def test_cost_does_not_grow_with_the_square_of_branches_that_keep_different_things() -> None:
+    """The more snapshots each keeps by number, the fewer it keeps by age."""
+
+    def table(count: int) -> TableMetadata:
+        kept = {
+            f"b{number}": branch(
+                count, min_snapshots_to_keep=number, max_snapshot_age_ms=2_000_000 - number * 1_000
+            )
+            for number in range(1, count)
+        }
+        return history(line(count), kept | {"main": branch(count)})
+
+    assert steps(table(300)) < 20 * steps(table(30))
+
+
+def test_what_branches_keep_is_added_up_where_they_meet() -> None:
+    histories = [*line(4), snapshot(5, 3), snapshot(6, 5), snapshot(7, 3)]
+    refs = {
+        "main": branch(4, min_snapshots_to_keep=1),
+        "by-number": branch(6, min_snapshots_to_keep=4),
+        "by-age": branch(7, min_snapshots_to_keep=2, max_snapshot_age_ms=NOW_MS - START_MS - 3_000),
+    }
+
+    assert gone(history(histories, refs)) == [1]
+    assert gone(history(histories, refs | {"by-age": branch(7)})) == [1]
+    assert gone(history(histories, refs | {"by-number": branch(6, min_snapshots_to_keep=2)})) == [1, 2]
