@@ -11,6 +11,7 @@ from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.files.manifests import Partition, partition_key
 from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.ids import SpecId
+from app.engine.model.partition_spec import unpartitioned_specs
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.files import FileSelection, PartitionSelection, RowFilter
 
@@ -43,7 +44,7 @@ def scope_of_rows(metadata: TableMetadata, filter_: Expression, *, case_sensitiv
 def scope_of_partitions(metadata: TableMetadata, partitions: Iterable[tuple[SpecId, Partition]]) -> Scope:
     """Return the files of some partitions; an unpartitioned spec has every file of the table."""
     distinct = {partition_key(*partition): partition for partition in partitions}
-    unpartitioned = {spec.spec_id for spec in metadata.partition_specs if spec.is_unpartitioned}
+    unpartitioned = unpartitioned_specs(metadata.partition_specs)
     if any(spec_id in unpartitioned for spec_id, _ in distinct):
         return scope_of_rows(metadata, ALWAYS_TRUE)
     values = PartitionValues(metadata)

@@ -14,6 +14,7 @@ from app.engine.model.files.manifests import (
     ManifestFile,
 )
 from app.engine.model.ids import SpecId
+from app.engine.model.partition_spec import unpartitioned_specs
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.deletes import DeleteIndex
@@ -71,7 +72,7 @@ class Moves:
         if self.age is None or self.adds_deletes:
             return []
         moved = {manifest.partition_spec_id for manifest in self.left} - self.specs
-        moved -= {spec.spec_id for spec in table.partition_specs if spec.is_unpartitioned}
+        moved -= unpartitioned_specs(table.partition_specs)
         return [
             manifest
             for manifest in before

@@ -10,8 +10,8 @@ from typing import Final
 from app.engine.health.live_columns import ContentKind, LiveColumns
 from app.engine.model.files.manifests import Partition, PartitionKey, partition_key
 from app.engine.model.ids import SpecId
-from app.engine.model.partition_spec import PartitionSpec
-from app.engine.selection.dangling_deletes import may_apply_at_age, unpartitioned_specs
+from app.engine.model.partition_spec import PartitionSpec, unpartitioned_specs
+from app.engine.selection.dangling_deletes import may_apply_at_age
 
 _EXACT_BITS: Final = 8
 """So many leading bits of a size are kept for the median: it is right within 1 %."""

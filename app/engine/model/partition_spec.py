@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, Self, TypeAlias
@@ -122,6 +122,11 @@ def ids_by_meaning(spec: PartitionSpec) -> Iterator[tuple[FieldMeaning, FieldId]
     for field in spec.fields:
         if not field.is_void:
             yield (field.source_id, field.transform), field.field_id
+
+
+def unpartitioned_specs(specs: Iterable[PartitionSpec]) -> frozenset[SpecId]:
+    """Return the specs whose equality deletes apply to every partition."""
+    return frozenset(spec.spec_id for spec in specs if spec.is_unpartitioned)
 
 
 def bind_spec(

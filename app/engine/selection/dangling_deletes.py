@@ -8,7 +8,7 @@ from app.engine.model.files.delete_files import referenced_path
 from app.engine.model.files.entry_filters import EntryFacts
 from app.engine.model.files.manifests import FileContent, ManifestEntry, PartitionKey, partition_key
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.partition_spec import PartitionSpec
+from app.engine.model.partition_spec import PartitionSpec, unpartitioned_specs
 
 
 class LiveAges:
@@ -53,11 +53,6 @@ class LiveAges:
         else:
             oldest = self._oldest_in.get(file.partition_key)
         return may_apply_at_age(file.content, delete.data_sequence_number or 0, oldest)
-
-
-def unpartitioned_specs(specs: Iterable[PartitionSpec]) -> frozenset[SpecId]:
-    """Return the specs whose equality deletes apply to every partition."""
-    return frozenset(spec.spec_id for spec in specs if spec.is_unpartitioned)
 
 
 def may_apply_at_age(content: FileContent, age: int, oldest: int | None) -> bool:

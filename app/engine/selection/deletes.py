@@ -13,7 +13,7 @@ from app.engine.model.data_types.values import FLOATING_KINDS, UNORDERED_KINDS, 
 from app.engine.model.files.delete_files import DELETE_FILE_PATH_ID, is_deletion_vector, referenced_path
 from app.engine.model.files.manifests import DataFile, FileContent, ManifestEntry, PartitionKey
 from app.engine.model.ids import FieldId, Location
-from app.engine.model.partition_spec import PartitionSpec
+from app.engine.model.partition_spec import PartitionSpec, unpartitioned_specs
 from app.engine.model.schema import Schema
 
 Value = TypeVar("Value")
@@ -31,7 +31,7 @@ class DeleteIndex:
         self, entries: Iterable[ManifestEntry], specs: Iterable[PartitionSpec], schemas: Iterable[Schema]
     ) -> None:
         """Sort delete files by what they are about. The schemas are the table's, the newest last."""
-        unpartitioned = {spec.spec_id for spec in specs if spec.is_unpartitioned}
+        unpartitioned = unpartitioned_specs(specs)
         everywhere: list[ManifestEntry] = []
         equality: dict[PartitionKey, list[ManifestEntry]] = defaultdict(list)
         positions: dict[PartitionKey, list[ManifestEntry]] = defaultdict(list)
