@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.engine.change.numbering import LAST_ADDED
 from app.engine.change.updates import (
     AddSchema,
     AddSortOrder,
@@ -20,9 +21,6 @@ from app.engine.model.ids import SchemaId, SortOrderId, SpecId
 from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
-
-LAST_ADDED = -1
-"""In place of an id: the one that was added last."""
 
 
 def restoring_updates(now: TableMetadata, then: TableMetadata, *, staying: frozenset[str]) -> list[Update]:
