@@ -25,8 +25,8 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.files import FileSelection, RowFilter
 from app.errors import InvalidPageToken, NoSuchRef, NoSuchSnapshot
 
-MOST_NAMES = 100_000
-"""A page of snapshots ends behind so many names of branches, which may be on all snapshots."""
+MOST_IN_NAMES = 4 << 20
+"""A page of snapshots ends behind so many characters in names of branches, each of which may have all snapshots."""
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -79,12 +79,12 @@ def list_snapshots(catalog: Catalog, identifier: TableIdentifier, page: Page) ->
         after = numbers_in(page.after, 3)
         newest_first = [snapshot for snapshot in newest_first if _age(snapshot) < after]
     shown: list[SnapshotFacts] = []
-    names = 0
+    in_names = 0
     for facts in map(_facts_of(metadata), newest_first):
-        if len(shown) == page.limit or names >= MOST_NAMES:
+        if len(shown) == page.limit or in_names >= MOST_IN_NAMES:
             return Listing(shown, " ".join(map(str, _age(shown[-1].snapshot))))
         shown.append(facts)
-        names += len(facts.branches)
+        in_names += sum(map(len, facts.branches))
     return Listing(shown, None)
 
 

@@ -53,10 +53,10 @@ def test_pages_of_snapshots_go_on_where_the_last_ended(api: httpx.Client, ns: st
     assert "next-page-token" not in second
 
 
-def test_page_of_snapshots_ends_behind_very_many_names_of_branches(
+def test_page_of_snapshots_ends_behind_very_long_names_of_branches(
     api: httpx.Client, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.catalog.history.MOST_NAMES", 2)
+    monkeypatch.setattr("app.catalog.history.MOST_IN_NAMES", 9)
     pages = [api.get(f"{table}/snapshots").json()]
     while token := pages[-1].get("next-page-token"):
         pages.append(api.get(f"{table}/snapshots", params={"pageToken": token}).json())
