@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from app.engine.change.updates import AddSnapshot, RemoveSnapshotRef, SetSnapshotRef, Update
 from app.engine.guard.findings import Finding
+from app.engine.model.ancestry import Descent
 from app.engine.model.ids import NO_SNAPSHOT, SnapshotId
 from app.engine.model.settings.guard_settings import FindingKind
 from app.engine.model.snapshot import Snapshot
@@ -42,6 +43,7 @@ def arrivals(base: TableMetadata | None, updates: Iterable[Update], after: Table
     if base is not None:
         heads = {name: ref.snapshot_id for name, ref in base.snapshot_refs.items() if ref.is_branch}
     arrived: dict[SnapshotId, Arrival] = {}
+    moves: list[tuple[Arrival, str, SnapshotId]] = []
     for update in updates:
         if isinstance(update, AddSnapshot):
             snapshot = update.snapshot
@@ -58,26 +60,28 @@ def arrivals(base: TableMetadata | None, updates: Iterable[Update], after: Table
             if update.type == "branch":
                 heads[update.ref_name] = update.snapshot_id
                 arrival = arrived.get(update.snapshot_id)
-                if arrival is not None and head is None:
+                if arrival is None:
+                    continue
+                if head is None:
                     arrival.begins_branch = True
-                elif arrival is not None and head is not None:
-                    arrival.findings += _moved(arrival, update.ref_name, head, known)
+                elif head not in (update.snapshot_id, arrival.snapshot.parent_snapshot_id):
+                    moves.append((arrival, update.ref_name, head))
+    if moves:
+        descent = Descent(known)
+        for arrival, branch, head in moves:
+            arrival.findings += _moved(arrival, branch, head, descent)
     return list(arrived.values())
 
 
-def _moved(
-    arrival: Arrival, branch: str, head: SnapshotId, known: Mapping[SnapshotId, Snapshot]
-) -> Iterator[Finding]:
+def _moved(arrival: Arrival, branch: str, head: SnapshotId, descent: Descent) -> Iterator[Finding]:
     snapshot = arrival.snapshot
     if arrival.is_root:
-        if head != snapshot.snapshot_id:
-            yield Finding(
-                FindingKind.PARENTLESS,
-                f"snapshot {snapshot.snapshot_id} has no parent, but takes the place of snapshot {head} on branch "
-                f"{branch}",
-                snapshot.snapshot_id,
-            )
-    elif _descends_from_others_than(known, snapshot, head):
+        yield Finding(
+            FindingKind.PARENTLESS,
+            f"snapshot {snapshot.snapshot_id} has no parent, but takes the place of snapshot {head} on branch {branch}",
+            snapshot.snapshot_id,
+        )
+    elif _descends_from_others_than(descent, snapshot, head):
         yield Finding(
             FindingKind.BYPASSED_HEAD,
             f"snapshot {snapshot.snapshot_id} takes the place of snapshot {head} on branch {branch}, but was built on "
@@ -86,23 +90,13 @@ def _moved(
         )
 
 
-def _descends_from_others_than(
-    known: Mapping[SnapshotId, Snapshot], snapshot: Snapshot, head: SnapshotId
-) -> bool:
+def _descends_from_others_than(descent: Descent, snapshot: Snapshot, head: SnapshotId) -> bool:
     """Return whether a snapshot surely does not descend from another one.
 
     Where ancestors have been expired, nothing is sure.
     """
-    seen: set[SnapshotId] = set()
-    at: Snapshot | None = snapshot
-    while at is not None and at.snapshot_id not in seen:
-        if at.snapshot_id == head:
-            return False
-        seen.add(at.snapshot_id)
-        parent_id = at.parent_snapshot_id
-        if parent_id is None or parent_id == NO_SNAPSHOT:
-            return True
-        if parent_id == head:
-            return False
-        at = known.get(parent_id)
-    return at is not None
+    if descent.is_ancestor(head, snapshot.snapshot_id):
+        return False
+    before_all = descent.oldest_ancestor(snapshot.snapshot_id).parent_snapshot_id
+    # It is known if some descend from themselves.
+    return before_all in (None, NO_SNAPSHOT) or before_all in descent.snapshots

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 
 from app.engine.model.ids import SnapshotId
@@ -13,7 +13,10 @@ from app.engine.model.table_metadata import TableMetadata
 
 def ancestors(metadata: TableMetadata, snapshot_id: SnapshotId | None) -> Iterator[Snapshot]:
     """Yield a snapshot, its parent and so on, as far back as the table knows them."""
-    by_id = metadata.snapshots_by_id
+    return _line(metadata.snapshots_by_id, snapshot_id)
+
+
+def _line(by_id: Mapping[SnapshotId, Snapshot], snapshot_id: SnapshotId | None) -> Iterator[Snapshot]:
     seen: set[SnapshotId] = set()
     while snapshot_id is not None and snapshot_id not in seen:
         snapshot = by_id.get(snapshot_id)
@@ -35,7 +38,7 @@ def branch_finder(metadata: TableMetadata) -> Callable[[SnapshotId], list[str]]:
 
     It keeps no names: each of many branches may be one of very many snapshots.
     """
-    spans = _spans(metadata)
+    spans = _spans(metadata.snapshots_by_id)
     heads = sorted(
         (spans[ref.snapshot_id].start, place, name)
         for place, (name, ref) in enumerate(metadata.snapshot_refs.items())
@@ -51,9 +54,32 @@ def branch_finder(metadata: TableMetadata) -> Callable[[SnapshotId], list[str]]:
     return branches_of
 
 
-def _spans(metadata: TableMetadata) -> dict[SnapshotId, range]:
+class Descent:
+    """How some snapshots descend from each other, found once for any number of questions."""
+
+    def __init__(self, snapshots: Mapping[SnapshotId, Snapshot]) -> None:
+        self.snapshots = snapshots
+        self._spans = _spans(snapshots)
+        oldest = sorted(self._spans, key=lambda snapshot_id: self._spans[snapshot_id].start)
+        at = 0
+        self._oldest: list[SnapshotId] = []
+        while at < len(oldest):
+            self._oldest.append(oldest[at])
+            at = self._spans[oldest[at]].stop
+
+    def is_ancestor(self, ancestor_id: SnapshotId, snapshot_id: SnapshotId) -> bool:
+        """Return whether a snapshot is another one, or one of its ancestors."""
+        return self._spans[snapshot_id].start in self._spans.get(ancestor_id, ())
+
+    def oldest_ancestor(self, snapshot_id: SnapshotId) -> Snapshot:
+        """Return the first of a snapshot's ancestors, or one of those that descend from themselves."""
+        start = self._spans[snapshot_id].start
+        place = bisect_right(self._oldest, start, key=lambda oldest: self._spans[oldest].start)
+        return self.snapshots[self._oldest[place - 1]]
+
+
+def _spans(by_id: Mapping[SnapshotId, Snapshot]) -> dict[SnapshotId, range]:
     """Return the places of each snapshot and its descendants in an order where they follow it."""
-    by_id = metadata.snapshots_by_id
     children: dict[SnapshotId, list[SnapshotId]] = {}
     roots: list[SnapshotId] = []
     for snapshot_id, snapshot in by_id.items():
@@ -76,7 +102,7 @@ def _spans(metadata: TableMetadata) -> dict[SnapshotId, range]:
     for snapshot_id in by_id:
         if snapshot_id not in places:
             # Some of its ancestors descend from themselves, and all from each of those.
-            circle = _circle(metadata, snapshot_id)
+            circle = _circle(by_id, snapshot_id)
             circles.append(circle)
             place_descendants(circle[:1])
     ends: dict[SnapshotId, int] = {}
@@ -91,10 +117,10 @@ def _spans(metadata: TableMetadata) -> dict[SnapshotId, range]:
     return spans
 
 
-def _circle(metadata: TableMetadata, snapshot_id: SnapshotId) -> list[SnapshotId]:
+def _circle(by_id: Mapping[SnapshotId, Snapshot], snapshot_id: SnapshotId) -> list[SnapshotId]:
     """Return the ancestors of a snapshot that descend from themselves."""
-    *_, last = ancestors(metadata, snapshot_id)
-    return [snapshot.snapshot_id for snapshot in ancestors(metadata, last.snapshot_id)]
+    *_, last = _line(by_id, snapshot_id)
+    return [snapshot.snapshot_id for snapshot in _line(by_id, last.snapshot_id)]
 
 
 def refs_by_snapshot(metadata: TableMetadata) -> dict[SnapshotId, list[str]]:

@@ -13,6 +13,7 @@ from app.engine.model.settings.guard_settings import FindingKind
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from tests.builders.histories import branch, history, line, snapshot, tag
+from tests.unit.engine.effort import calls_in
 
 
 def add(made: Snapshot) -> Update:
@@ -179,3 +180,13 @@ def test_branches_that_the_commit_makes() -> None:
     staged = [item.begins_branch for item in arrived(BASE, add(snapshot(4, 3)))]
 
     assert (begun, moved, staged) == ([True], [False], [False])
+
+
+def test_many_moves_along_a_long_history_do_not_walk_it_again() -> None:
+    def effort(count: int) -> int:
+        updates = [add(made) for made in line(count)]
+        updates += [point(count if number % 2 else 1) for number in range(count)]
+        of_all = after(None, updates)
+        return calls_in(lambda: arrivals(None, updates, of_all))
+
+    assert effort(400) < 20 * effort(40)
