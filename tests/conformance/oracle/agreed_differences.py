@@ -218,6 +218,18 @@ NORMALISATIONS = (
 
 REFUSALS = (
     RefusalDifference(
+        "encryption before version 3",
+        "later versions of the reference refuse it in creations: earlier tables have no place for the keys",
+        "icetower",
+        r"Invalid properties for v[12]: encryption\.key-id",
+    ),
+    RefusalDifference(
+        "what clients only show as a property",
+        "once stored, `format-version` makes the reference's clients upgrade the table with the next property",
+        "icetower",
+        r"Table property [a-z-]+ cannot be set, as it only shows what the table is",
+    ),
+    RefusalDifference(
         "reused and therefore added last",
         "two writers make the same change: the second finds it there, and must not be refused for that",
         "reference",

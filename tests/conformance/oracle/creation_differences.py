@@ -20,12 +20,6 @@ CREATING = Agreement(
     (
         *APPLYING_REFUSALS,
         RefusalDifference(
-            "encryption before version 3",
-            "later versions of the reference refuse it too: earlier tables have no place for the keys",
-            "icetower",
-            r"Invalid properties for v[12]: encryption\.key-id",
-        ),
-        RefusalDifference(
             "format versions that are none",
             "Icetower knows versions 1 to 3; the reference begins with version 4 and takes 0 for 1",
             "icetower",

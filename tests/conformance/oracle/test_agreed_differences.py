@@ -131,6 +131,8 @@ APPLIED = {
         [act("add-snapshot", snapshot=snapshot(3, summary={"operation": "improve"}))]
     ),
     "partition field ids below 1000": Example([act("add-spec", spec=partition("p", "identity", 1, 999))]),
+    "encryption before version 3": Example([act("set-properties", updates={"encryption.key-id": "k"})]),
+    "what clients only show as a property": Example([act("set-properties", updates={"format-version": "3"})]),
     "property values that clients fail on": Example(
         [act("set-properties", updates={"gc.enabled": "perhaps"})]
     ),
@@ -145,7 +147,6 @@ def test_only_one_side_refuses_the_updates(reference: Reference, name: str) -> N
 
 
 CREATED = {
-    "encryption before version 3": {"encryption.key-id": "k"},
     "format versions that are none": {"format-version": "4"},
 }
 

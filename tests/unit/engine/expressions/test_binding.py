@@ -288,4 +288,4 @@ def test_columns_are_found_in_any_case_without_a_look_at_all_others() -> None:
         bind(questions[0], schema, case_sensitive=False)
         return calls_in(lambda: [bind(each, schema, case_sensitive=False) for each in questions])
 
-    assert effort(columns(1_000)) == effort(columns(10))
+    assert effort(columns(1_000)) < 2 * effort(columns(10))
