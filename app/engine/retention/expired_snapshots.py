@@ -50,7 +50,10 @@ class Expiry:
 
 @dataclass(slots=True)
 class _Walks:
-    """Which further ancestors the branches that descend from a snapshot keep: a number, and then all since a moment."""
+    """What the branches that descend from a snapshot keep of it and its ancestors.
+
+    Each keeps a number of them, and then all since a moment.
+    """
 
     steps: int = 0
     by_number: list[tuple[int, int]] = field(default_factory=list)
@@ -62,7 +65,7 @@ class _Walks:
         heappush(self.by_number, (self.steps + number, since_ms))
 
     def keep(self, timestamp_ms: int) -> bool:
-        """Return whether a branch keeps the snapshot that they have come to, and end those of branches that do not."""
+        """Return whether a branch keeps the snapshot they have come to, and end other walks."""
         while self.by_number and self.by_number[0][0] <= self.steps:
             self._go_on_since(heappop(self.by_number)[1])
         if self.since_ms is not None and timestamp_ms < self.since_ms:
