@@ -17,6 +17,7 @@ from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
+from app.fileio.network import s3_conditional
 from app.fileio.network.s3_conditional import ConditionalPuts, ReplyLost
 from app.fileio.schemes import SchemedFiles, files_for
 from app.fileio.storage_settings import StorageSettings
@@ -168,7 +169,7 @@ def test_only_stores_that_can_promise_it_are_trees(tmp_path: Path) -> None:
 
 
 @contextmanager
-def store_that_answers(*statuses: int) -> Iterator[ConditionalPuts]:
+def store_that_answers(*statuses: int, deletion: int = 204) -> Iterator[ConditionalPuts]:
     """Run a server that answers PUT with these statuses, one after the other; 0 breaks the connection."""
     left = list(statuses)
 
@@ -184,7 +185,7 @@ def store_that_answers(*statuses: int) -> Iterator[ConditionalPuts]:
                 self.close_connection = True
 
         def do_DELETE(self) -> None:
-            self.send_response(204)
+            self.send_response(deletion)
             self.end_headers()
 
         def log_message(self, *_arguments: object) -> None:
@@ -226,6 +227,20 @@ def test_a_store_that_obeys_is_asked_once() -> None:
     with store_that_answers(200, 412) as puts:
         puts.check("bucket", "t/metadata/")
         puts.check("bucket", "u/metadata/")
+
+
+def test_a_store_that_is_asked_twice_by_a_proxy_obeys_all_the_same() -> None:
+    with store_that_answers(412, 412) as puts:
+        puts.check("bucket", "t/metadata/")
+
+
+def test_a_store_that_lets_nothing_be_deleted_takes_commits(caplog: pytest.LogCaptureFixture) -> None:
+    with store_that_answers(200, 412, deletion=403) as puts:
+        puts.check("bucket", "t/metadata/")
+        puts.check("bucket", "u/metadata/")
+
+    (line,) = [record.getMessage() for record in caplog.records if record.name == s3_conditional.__name__]
+    assert "Cannot delete s3://bucket/t/metadata/.icetower-probe-" in line
 
 
 def test_a_bucket_that_does_not_answer_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
