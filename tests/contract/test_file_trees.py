@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import uuid
@@ -10,11 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.engine.model.ids import Location
-from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation
+from app.errors import CommitStateUnknown, FileExists, FileMissing, FilesUnavailable, InvalidLocation
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from app.fileio.network import s3_conditional
@@ -140,7 +142,8 @@ def test_a_folder_that_leads_outside_takes_nothing(tmp_path: Path) -> None:
     ("failure", "expected"),
     [
         (PermissionError(1, "Operation not permitted"), TreeRefusal),
-        (OSError(5, "Input/output error"), Exception),
+        (OSError(errno.ENOSPC, "No space left on device"), FilesUnavailable),
+        (OSError(errno.EIO, "Input/output error"), CommitStateUnknown),
     ],
 )
 def test_a_link_that_fails_leaves_nothing(
@@ -154,6 +157,20 @@ def test_a_link_that_fails_leaves_nothing(
     with pytest.raises(expected):
         LocalFiles().write_once(Location(f"file://{tmp_path}/v1"), b"x")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_without_an_answer_may_have_been_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.link
+
+    def link(*arguments: Any, **options: Any) -> None:
+        real(*arguments, **options)
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "link", link)
+
+    with pytest.raises(CommitStateUnknown, match="Cannot tell whether"):
+        LocalFiles().write_once(Location(f"file://{tmp_path}/v1"), b"x")
+    assert [file.name for file in tmp_path.iterdir()] == ["v1"]
 
 
 def test_only_stores_that_can_promise_it_are_trees(tmp_path: Path) -> None:
