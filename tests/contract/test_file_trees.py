@@ -16,10 +16,19 @@ from typing import Any
 import pytest
 
 from app.engine.model.ids import Location
-from app.errors import CommitStateUnknown, FileExists, FileMissing, FilesUnavailable, InvalidLocation
+from app.errors import (
+    CommitStateUnknown,
+    FileExists,
+    FileMissing,
+    FilesUnavailable,
+    IcetowerError,
+    InvalidLocation,
+    Throttled,
+)
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from app.fileio.network import s3_conditional
+from app.fileio.network.s3 import S3Tree
 from app.fileio.network.s3_conditional import ConditionalPuts, ReplyLost
 from app.fileio.schemes import SchemedFiles, files_for
 from app.fileio.storage_settings import StorageSettings
@@ -186,7 +195,7 @@ def test_only_stores_that_can_promise_it_are_trees(tmp_path: Path) -> None:
 
 
 @contextmanager
-def store_that_answers(*statuses: int, deletion: int = 204) -> Iterator[ConditionalPuts]:
+def store_that_answers(*statuses: int, deletion: int = 204, body: bytes = b"") -> Iterator[ConditionalPuts]:
     """Run a server that answers PUT with these statuses, one after the other; 0 breaks the connection."""
     left = list(statuses)
 
@@ -196,8 +205,9 @@ def store_that_answers(*statuses: int, deletion: int = 204) -> Iterator[Conditio
             status = left.pop(0)
             if status:
                 self.send_response(status)
-                self.send_header("content-length", "0")
+                self.send_header("content-length", str(len(body)))
                 self.end_headers()
+                self.wfile.write(body)
             else:
                 self.close_connection = True
 
@@ -290,6 +300,37 @@ def test_a_conflict_at_the_same_moment_is_tried_again() -> None:
 def test_a_reply_that_does_not_say_what_was_done_is_none(status: int) -> None:
     with store_that_answers(status) as puts, pytest.raises(ReplyLost):
         puts.put("bucket", "v2", b"x")
+
+
+def test_a_proxy_that_is_unavailable_does_not_say_what_was_done() -> None:
+    with store_that_answers(503) as puts, pytest.raises(ReplyLost):
+        puts.put("bucket", "v2", b"x")
+    slow_down = b"<?xml version='1.0'?><Error><Code>SlowDown</Code></Error>"
+    with store_that_answers(503, body=slow_down) as puts, pytest.raises(Throttled):
+        puts.put("bucket", "v2", b"x")
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("failure", [FilesUnavailable("no answer"), Throttled("slow down")])
+def test_a_lost_reply_that_cannot_be_looked_up_stays_unknown(
+    s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, failure: IcetowerError
+) -> None:
+    s3_server.create_bucket(_BUCKET)
+    files, root = files_for(s3_server.storage), f"s3://{_BUCKET}/{uuid.uuid4()}"
+    assert isinstance(files, SchemedFiles)
+    files.check_writes_once(Location(root))
+
+    def put(*_arguments: object) -> bool:
+        raise ReplyLost("the connection broke")
+
+    def read(*_arguments: object) -> bytes:
+        raise failure
+
+    monkeypatch.setattr(ConditionalPuts, "put", put)
+    monkeypatch.setattr(S3Tree, "read", read)
+
+    with pytest.raises(CommitStateUnknown, match="it cannot be read"):
+        files.write_once(Location(f"{root}/v1"), b"ours")
 
 
 @pytest.mark.s3

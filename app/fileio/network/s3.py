@@ -10,7 +10,14 @@ from urllib.parse import urlsplit
 from pyarrow import fs
 
 from app.engine.model.ids import Location
-from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation, InvalidSetting
+from app.errors import (
+    CommitStateUnknown,
+    FileExists,
+    FileMissing,
+    IcetowerError,
+    InvalidLocation,
+    InvalidSetting,
+)
 from app.fileio.locations import bucket_and_key, is_key
 from app.fileio.network.object_store import ObjectStore, Place
 from app.fileio.network.s3_conditional import ConditionalPuts, ReplyLost
@@ -99,6 +106,10 @@ class S3Tree(ObjectStore):
         except FileMissing as error:
             # The request may still be on its way.
             raise CommitStateUnknown(f"Cannot tell whether {location} was written: {lost}") from error
+        except IcetowerError as error:
+            raise CommitStateUnknown(
+                f"Cannot tell whether {location} was written: {lost}, and it cannot be read: {error}"
+            ) from error
         if found != content:
             raise FileExists(location) from lost
 

@@ -75,7 +75,8 @@ class ConditionalPuts:
                 break
             # Another writer is at it; that it has won is not said yet.
             time.sleep(0.05 * 2**attempt)
-        if status >= 500 and status != 503:
+        # A proxy says 503 also if the store's answer did not come; the store itself says why in XML.
+        if status >= 500 and not (status == 503 and "<Code>" in reason):
             raise ReplyLost(f"HTTP status {status}: {reason}")
         kind = Throttled if status in (429, 503) else FilesUnavailable
         raise kind(f"Cannot write s3://{bucket}/{key}: HTTP status {status}: {reason}")
