@@ -140,7 +140,7 @@ class TableFolder:
             tree_of(self.files, location).write_once(location, content)
         except FileExists:
             # A proxy, or a network file system, may have sent our own request twice.
-            if not self._holds(location, content):
+            if not self._is_ours(location, content):
                 return False
         except CommitStateUnknown:
             if not self._holds(location, content):
@@ -212,6 +212,15 @@ class TableFolder:
             return read_at_most(self.files, location, len(content)) == content
         except IcetowerError:
             return False
+
+    def _is_ours(self, location: Location, content: bytes) -> bool:
+        """Say whether a version is what was to be written; raises `CommitStateUnknown`."""
+        try:
+            return read_at_most(self.files, location, len(content)) == content
+        except FileMissing:
+            return False
+        except IcetowerError as error:
+            raise CommitStateUnknown(f"Cannot tell who has created {location}: {error}") from error
 
     def write_hint(self, number: int) -> None:
         """Let readers begin at a version. Exact digits: PyIceberg and DuckDB put the text into a name."""

@@ -117,7 +117,7 @@ class ConditionalPuts:
             )
         key = f"{prefix}.icetower-probe-{os.urandom(8).hex()}"
         try:
-            # Refused already if a proxy has sent it twice: the name is nobody else's.
+            # Refused already if a proxy has sent it twice. No other writer has the name.
             self.put(bucket, key, b"1")
             is_obeyed = not self.put(bucket, key, b"2")
         except ReplyLost as error:

@@ -139,6 +139,25 @@ def test_a_version_that_finds_itself_was_created(metadata: Path) -> None:
     assert current(metadata) == "v2.metadata.json"
 
 
+class SendingTwiceAndSilent(SendingTwice):
+    """Answers no question about what is there then."""
+
+    def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+        if location.endswith("v2.metadata.json"):
+            raise FilesUnavailable("no answer")
+        return super().read_at_most(location, max_bytes)
+
+
+def test_a_version_of_which_nobody_says_who_created_it_is_unknown(metadata: Path) -> None:
+    put(metadata, "v1.metadata.json")
+    location = Location(f"file://{metadata}/v2.metadata.json")
+
+    with pytest.raises(CommitStateUnknown, match="who has created"):
+        folder_of(metadata, SendingTwiceAndSilent()).create(location, b"ours", no_log, base_is_there)
+
+    assert current(metadata) == "v2.metadata.json"
+
+
 class Interfering(LocalFiles):
     """Lets another program write at the moment after a version is created."""
 
