@@ -100,6 +100,13 @@ APPLIED = {
         [act("add-snapshot", snapshot={**snapshot(1), "snapshot-id": 9})]
     ),
     "a type that an old partition spec does not fit": Example(new_columns(ID, {**NAME, "type": "boolean"})),
+    "row ids that an earlier snapshot of the same commit passed over": Example(
+        [
+            act("add-snapshot", snapshot=snapshot(number, 3, first_row_id=first_row_id, added_rows=0))
+            for number, first_row_id in ((3, 22), (4, 21))
+        ],
+        table(3),
+    ),
     "another initial default of a column that is there": Example(
         new_columns(ID, NAME, DAY), table(3, schemas=[schema_of(ID, {**NAME, "initial-default": "x"}, DAY)])
     ),
