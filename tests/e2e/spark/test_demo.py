@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -30,7 +31,13 @@ def test_the_demo_empties_its_folder_and_runs_to_its_end(tmp_path: Path) -> None
     folder = tmp_path / "demo"
     leftover = folder / "leftover"
     folder.mkdir()
-    (folder / "icetower.toml").touch()
+    of_a_demo = {
+        "port": 1,
+        "database_url": f"sqlite:///{folder}/icetower.db",
+        "default_warehouse_location": f"{folder}/warehouse",
+    }
+    lines = [f"{name} = {json.dumps(value)}\n" for name, value in of_a_demo.items()]
+    (folder / "icetower.toml").write_text("".join(lines))
     leftover.touch()
 
     done = run_demo(folder)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.updates import RemoveSnapshotRef, RemoveSnapshots, Update
-from app.engine.model import table_metadata
 from app.engine.model.document import Document
 from app.engine.model.ids import Location
 from app.engine.model.refs import MAIN_BRANCH
@@ -30,14 +28,6 @@ SENSIBLE = tables().flatmap(lambda base: st.tuples(st.just(base), sensible_updat
 WILD = tables().flatmap(lambda base: st.tuples(st.just(base), wild_updates(base)))
 ODD = odd_tables().flatmap(lambda base: st.tuples(st.just(base), wild_updates(base)))
 Commit = tuple[TableMetadata, tuple[Update, ...]]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_snapshots_are_many() -> Iterator[None]:
-    """JSON is put together from that of the base, however few snapshots there are."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(table_metadata, "_MANY_SNAPSHOTS", 0)
-        yield
 
 
 def committed(base: TableMetadata, updates: Sequence[Update], now_ms: int) -> TableMetadata | None:
