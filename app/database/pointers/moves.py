@@ -127,9 +127,15 @@ class PointerAbsent(Exception):
     """No pointer has this name and kind; the transaction must be undone."""
 
 
+# A registration of the same file anew may say that the table belongs to another catalog now.
+_IS_AS_SEEN = (
+    rows.c.id == bindparam("seen_id"),
+    rows.c.metadata_location == bindparam("seen_location"),
+    rows.c.registration == bindparam("seen_registration", type_=BigInteger),
+)
 _ADVANCE = (
     update(rows)
-    .where(rows.c.id == bindparam("seen_id"), rows.c.metadata_location == bindparam("seen_location"))
+    .where(*_IS_AS_SEEN)
     .values(
         metadata_location=bindparam("new_location"),
         uuid=bindparam("new_uuid"),
@@ -180,11 +186,7 @@ _TIMES_LOCKED = (
     .order_by(rows.c.id)
     .with_for_update(key_share=True)
 )
-_KEPT = (
-    select(rows.c.id)
-    .where(rows.c.id == bindparam("seen_id"), rows.c.metadata_location == bindparam("seen_location"))
-    .with_for_update(read=True)
-)
+_KEPT = select(rows.c.id).where(*_IS_AS_SEEN).with_for_update(read=True)
 _DELETE = delete(rows).where(rows.c.id == bindparam("dropped_id"))
 _NAMESPACES_KEPT = (
     select(namespaces.c.key, namespaces.c.id, namespaces.c.created_ms)
@@ -229,6 +231,7 @@ def advance(
     values = {
         "seen_id": move.seen.id,
         "seen_location": move.seen.metadata_location,
+        "seen_registration": move.seen.registration,
         "new_location": move.location,
         "new_uuid": move.uuid,
         "new_registration": move.registration_after,
@@ -280,7 +283,11 @@ def time_of_all(
 def keep(connection: Connection, unmoved: Unmoved) -> None:
     """Keep a pointer where it was seen until the transaction ends, else raise `PointerMovedOn`."""
     seen = unmoved.seen
-    names = {"seen_id": seen.id, "seen_location": seen.metadata_location}
+    names = {
+        "seen_id": seen.id,
+        "seen_location": seen.metadata_location,
+        "seen_registration": seen.registration,
+    }
     if connection.execute(_KEPT, names).one_or_none() is None:
         raise PointerMovedOn
 

@@ -40,6 +40,7 @@ from app.lines import Lines
 _ADVANCED = {
     "id": "bigint",
     "seen": "text",
+    "seen_registration": "bigint",
     "location": "text",
     "uuid": "text",
     "registration": "bigint",
@@ -57,6 +58,7 @@ _STATEMENT = f"""
     free AS (
         SELECT pointers.id FROM pointers JOIN wanted
         ON wanted.id = pointers.id AND wanted.seen = pointers.metadata_location
+            AND wanted.seen_registration = pointers.registration
         ORDER BY pointers.id FOR NO KEY UPDATE OF pointers SKIP LOCKED
     ), changed AS (
         UPDATE pointers SET
@@ -177,6 +179,7 @@ def _moved(plain: PlainAdvance) -> dict[str, Any]:
     return event | {
         "id": seen.id,
         "seen": seen.metadata_location,
+        "seen_registration": seen.registration,
         "location": move.location,
         "uuid": move.uuid,
         "registration": move.registration_after,

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.database.outcomes.idempotency_keys import RecordedOutcome
+from app.database.outcomes.receipt import landed
 from app.database.pointers import pointers
 from app.database.pointers.lookups import MAX_KEYS
 from app.database.pointers.moves import Advance, Creation, NameTaken, Unmoved
@@ -15,6 +16,7 @@ from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IdempotencyKeyTaken, NoSuchNamespace
+from tests.contract.database.companions import head
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
 
 
@@ -129,6 +131,24 @@ def test_advance_from_an_old_location_changes_nothing(stores: Stores) -> None:
     assert outcome is PutOutcome.MOVED
     assert stores.there("a.t").metadata_location == "1.json"
     assert [event.location for event in stores.pointers.history(seen.id)] == ["1.json", "a.t/0.json"]
+
+
+@pytest.mark.parametrize("goes_side_by_side", [False, True])
+def test_one_that_was_registered_anew_where_it_is_does_not_move(
+    stores: Stores, goes_side_by_side: bool
+) -> None:
+    stores.add_namespace("a")
+    seen = stores.add("a.t")
+    as_anothers = Advance(seen, seen.metadata_location, seen.uuid, "replaced", registration=-7)
+    assert stores.pointers.check_and_put([as_anothers], AUTHOR) is PutOutcome.ADVANCED
+    receipts = [landed(head(), NOW_MS, [], 1)] if goes_side_by_side else []
+    late = Advance(seen, Location("1.json"), seen.uuid)
+
+    assert stores.pointers.check_and_put([late], AUTHOR, receipts=receipts) is PutOutcome.MOVED
+    assert stores.pointers.check_and_put([Unmoved(seen)], AUTHOR) is PutOutcome.MOVED
+
+    now = stores.there("a.t")
+    assert (now.metadata_location, now.registration) == (seen.metadata_location, -7)
 
 
 def test_replacement_gives_the_row_another_uuid(stores: Stores) -> None:
