@@ -18,7 +18,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
 from app.database.pointers.moves import Advance, NameTaken, Unmoved
 from app.database.pointers.pointers import PutOutcome
-from app.errors import IcetowerError
+from app.errors import IcetowerError, PointerMoved, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +33,11 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
     catalog = wishes[0].catalog
     attempts = max(1, catalog.rules.commit_attempts)
     names = frozenset[str]().union(*(wish.names for wish in wishes))
-    for wish in attempt_in_turn(catalog.server, names, attempts, lambda: _attempt(catalog, wishes)):
+    lost = attempt_in_turn(catalog.server, names, attempts, lambda: _attempt(catalog, wishes))
+    for wish in lost:
         wish.give_up(attempts)
+    for wish in _refused_in_vain(wishes, lost):
+        wish.fail(PointerMoved(wish.intentions[0].identifier, attempts))
 
 
 def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M, D]]:
@@ -57,16 +60,37 @@ def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M,
         if isinstance(error, ONE_IS_TO_BLAME) and len(wishes) > 1:
             for wish in wishes:
                 land_all([wish])
+            return ()
+        for wish in _refused_in_vain(wishes, standing):
+            wish.fail(error)
         return ()
     if outcome is PutOutcome.UNKNOWN and not _has_landed(catalog, standing, staged):
         for wish in standing:
             wish.leave_unknown()
+        for wish in _refused_in_vain(wishes, standing):
+            wish.fail(
+                Unavailable("What became of the commits before this one is not known; it changed nothing")
+            )
         return ()
     if outcome is not PutOutcome.MOVED:
         _answer(catalog, standing, staged)
         return ()
     lose_race(files, standing)
     return standing
+
+
+def _refused_in_vain(wishes: Sequence[Wish[M, D]], standing: Sequence[Wish[M, D]]) -> list[Wish[M, D]]:
+    """Return those that may be refused only for what others before them wanted, which has not landed."""
+    behind = wishes[wishes.index(standing[0]) + 1 :] if standing else ()
+    refused = [wish for wish in behind if wish.is_refused and wish not in standing]
+    in_vain: list[Wish[M, D]] = []
+    for number, wish in enumerate(refused):
+        stands = wish.would_stand_alone()
+        if stands is None:
+            return in_vain + refused[number:]  # The others would wait for the same store as long again.
+        if stands:
+            in_vain.append(wish)
+    return in_vain
 
 
 def _put(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged[M, D]]) -> PutOutcome:

@@ -23,7 +23,16 @@ from app.database.outcomes.receipt import CommitReceipt, Outcome, landed
 from app.database.outcomes.receipts import GivenUpMeanwhile
 from app.database.pointers.history import Author
 from app.engine.model.identifiers import TableIdentifier
-from app.errors import BadRequest, CommitFailed, CommitStateUnknown, FilesBeingDeleted, IdempotencyKeyTaken
+from app.errors import (
+    AlreadyExists,
+    BadRequest,
+    CommitFailed,
+    CommitStateUnknown,
+    FilesBeingDeleted,
+    IdempotencyKeyTaken,
+    NotFound,
+    Unavailable,
+)
 from app.waits import has_companions, wait_until_over
 
 ONE_IS_TO_BLAME: Final = BadRequest | FilesBeingDeleted | IdempotencyKeyTaken | GivenUpMeanwhile
@@ -92,6 +101,20 @@ class Wish(Generic[M, D]):
         self.plans = plans
         self._first = self._first or plans
         return True
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it may not be done to what it was planned on."""
+        return isinstance(self._error, AlreadyExists | BadRequest | CommitFailed | NotFound)
+
+    def would_stand_alone(self) -> bool | None:
+        """Plan it on what is stored, and say whether it is not refused there; nothing of it stays.
+
+        None if what is stored cannot be read.
+        """
+        stands = self.plan(Names())
+        self.discard()
+        return None if isinstance(self._error, Unavailable) else stands
 
     def join(self, joined: Joined[M, D], base: Base[M]) -> bool:
         """Become a part of a change with others; False if it is refused."""

@@ -19,6 +19,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.rows import IdempotencyClaim
 from app.catalog.context.seen.live_paths import LivePaths
 from app.catalog.manifests.table_manifests import TableManifests
+from app.database.pointers.pointers import PutOutcome
 from app.engine.appends.appended_files import ReadyFile
 from app.engine.change.requirements import AssertCurrentSchemaId, AssertRefSnapshotId, Requirement
 from app.engine.change.updates import (
@@ -33,19 +34,23 @@ from app.engine.model.ids import Location, SchemaId, SpecId
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import (
     CommitRefused,
+    CommitStateUnknown,
     FilesAlreadyLive,
     FilesUnavailable,
     GivenUp,
     InvalidDataFile,
+    PointerMoved,
     RequirementFailed,
+    Unavailable,
 )
 from app.fileio.wanted import ask_if_wanted
 from app.formats.manifests.source import ManifestCache
-from tests.builders.catalogs import START_MS, with_server
+from tests.builders.catalogs import START_MS, with_rules, with_server
+from tests.builders.failing_files import FailingFiles
 from tests.builders.racing_writers import NUMBERS
 from tests.builders.tables import DEPARTURES, commit_to, load_table, table_in
 from tests.builders.writing_engine import WritingEngine
-from tests.unit.catalog.commits.interference import files_in
+from tests.unit.catalog.commits.interference import InterferingPointers, files_in, interfering
 
 PLACE = "memory://wh/flights/departures/data"
 AppendWish = Wish[TableMetadata, Appended]
@@ -288,6 +293,68 @@ def test_those_that_depend_on_the_head_or_differ_in_summary_or_branch_stay_apart
         wishes[1].results()
     assert (load_table(catalog).metadata.current_snapshot.summary or {})["who"] == "me"  # type: ignore[union-attr] # it has one
     assert names_in(catalog) == ["0", "a", "c", "d", "e"]
+
+
+def test_one_that_meets_files_which_do_not_land_is_not_told_that_they_are_there(catalog: Catalog) -> None:
+    table_in(catalog)
+    land_all([wish(catalog, "old")])
+    before = files_in(catalog)
+    full = with_server(catalog, files_of=lambda _warehouse: WithoutMetadata(catalog.files))
+    first, again, old = wish(full, "a"), wish(full, "a"), wish(full, "old")
+
+    land_all([first, again, old])
+
+    for each in (first, again):
+        with pytest.raises(FilesUnavailable):
+            each.results()
+    with pytest.raises(FilesAlreadyLive):
+        old.results()
+    assert files_in(catalog) == before
+
+
+class WithoutMetadata(FailingFiles):
+    """A store that takes no metadata files."""
+
+    def write_new(self, location: Location, content: bytes) -> None:
+        if location.endswith(".json"):
+            raise FilesUnavailable("the store is full")
+        super().write_new(location, content)
+
+
+@pytest.mark.parametrize("landed_all_the_same", [True, False])
+def test_one_that_meets_files_of_which_nothing_is_known_may_be_sent_again(
+    catalog: Catalog, landed_all_the_same: bool
+) -> None:
+    table_in(catalog)
+    meddled, pointers = interfering(catalog)
+    pointers.lose_request, pointers.lose_reply = not landed_all_the_same, landed_all_the_same
+    first, again = wish(meddled, "a"), wish(meddled, "a")
+
+    land_all([first, again])
+
+    if landed_all_the_same:
+        assert landed(first).added_data_files == 1
+    else:
+        with pytest.raises(CommitStateUnknown):
+            first.results()
+    with pytest.raises(FilesAlreadyLive if landed_all_the_same else Unavailable):
+        again.results()
+
+
+def test_one_that_meets_files_of_another_that_lost_every_race_has_lost_them_too(catalog: Catalog) -> None:
+    table_in(catalog)
+    pointers = InterferingPointers(catalog.server.pointers)
+    pointers.check_and_put = lambda *_args, **_kwargs: PutOutcome.MOVED  # type: ignore[method-assign]  # always lost
+    hopeless = with_rules(with_server(catalog, pointers=pointers), commit_attempts=2)
+    before = files_in(catalog)
+    wishes = [wish(hopeless, "a"), wish(hopeless, "a")]
+
+    land_all(wishes)
+
+    for each in wishes:
+        with pytest.raises(PointerMoved):
+            each.results()
+    assert files_in(catalog) == before
 
 
 def test_other_commits_land_between_them_in_one_file(catalog: Catalog) -> None:
