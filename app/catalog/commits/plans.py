@@ -32,7 +32,7 @@ from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import Pointer
 from app.engine.change.updates import AddSnapshot, Update
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.ids import Location, SnapshotId, TableUuid, is_same_uuid
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import (
@@ -384,8 +384,9 @@ def explain_refusal(
         CommitStateUnknown: instead, if the intention may have landed earlier.
     """
     meant = intention.meant_for
-    if meant is not None and (base.seen is None or base.seen.uuid != meant):
-        check_not_under_another_name(catalog, base.identifier, meant, intention.updates)
+    if meant is not None and (base.seen is None or not is_same_uuid(base.seen.uuid, meant)):
+        for spelling in dict.fromkeys((meant, TableUuid(meant.lower()), TableUuid(meant.upper()))):
+            check_not_under_another_name(catalog, base.identifier, spelling, intention.updates)
     check_never_landed(catalog, base, intention.updates, is_refused=True)
     if isinstance(refusal, CommitFailed):
         explain(refusal, base, intention.updates)

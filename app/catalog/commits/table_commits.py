@@ -42,7 +42,7 @@ from app.engine.change.updates import (
 )
 from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import SnapshotId, TableUuid
+from app.engine.model.ids import SnapshotId, TableUuid, is_same_uuid
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.settings.rebase_settings import RebaseMode
 from app.engine.model.table_metadata import TableMetadata
@@ -133,7 +133,7 @@ class TableCommit(Intention[TableMetadata, None]):
         current = base.metadata
         if is_create(self.requirements):
             repeated = (
-                current is not None and current.uuid == self.meant_for and self._is_repeated_creation(current)
+                current is not None and self._is_meant_for(current) and self._is_repeated_creation(current)
             )
             if isinstance(repeated, SetSnapshotRef):
                 raise _unknown(repeated)
@@ -190,7 +190,10 @@ class TableCommit(Intention[TableMetadata, None]):
         return Planned(draft.finish(base.stored_at) if draft.has_changes else None, None, rebase=rebase)
 
     def _is_repeated(self, present: TableMetadata) -> bool | SetSnapshotRef:
-        return self.meant_for in (None, present.uuid) and _is_repeated(present, self.updates)
+        return (self.meant_for is None or self._is_meant_for(present)) and _is_repeated(present, self.updates)
+
+    def _is_meant_for(self, current: TableMetadata) -> bool:
+        return self.meant_for is not None and is_same_uuid(self.meant_for, current.uuid)
 
     def _is_repeated_creation(self, current: TableMetadata) -> bool | SetSnapshotRef:
         """Return the same where the table has the uuid that the creation gives.

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.engine.change.updates import Change, known_names, names_in
 from app.engine.model.document import INT, LONG, Int
-from app.engine.model.ids import SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
+from app.engine.model.ids import SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid, is_same_uuid
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import IcetowerError, InvalidUpdate, RequirementFailed
@@ -175,7 +175,7 @@ def _check(base: TableMetadata | None, requirement: Requirement) -> None:
     expected, found = expected_and_found(base, requirement)
     if expected == found:
         return
-    if isinstance(expected, str) and isinstance(found, str) and expected.lower() == found.lower():
+    if isinstance(expected, str) and isinstance(found, str) and is_same_uuid(expected, found):
         return
     raise RequirementFailed(_reason(base, requirement, expected, found), requirement, expected, found)
 

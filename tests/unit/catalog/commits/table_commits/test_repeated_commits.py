@@ -11,6 +11,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.named import unregister
 from app.engine.change.requirements import (
+    AssertCreate,
     AssertRefSnapshotId,
     AssertTableUuid,
 )
@@ -39,9 +40,11 @@ from tests.builders.tables import (
     append_to,
     head,
     load_table,
+    namespace_in,
     snapshot_on,
     table_in,
 )
+from tests.unit.catalog.commits.interference import ARRIVALS, creation_updates
 
 NO_MAIN = AssertRefSnapshotId(ref="main", snapshot_id=None)
 
@@ -55,6 +58,29 @@ def test_repeated_commit_of_a_snapshot_is_answered_with_the_table_as_it_is(catal
     again = commit_table(catalog, DEPARTURES, requirements, updates)
 
     assert again.location == first.location
+
+
+@pytest.mark.parametrize("end", [None, "renamed", "dropped", "unregistered"])
+def test_repeated_commit_may_spell_the_uuid_in_another_case(catalog: Catalog, end: str | None) -> None:
+    """As clients do that parse it and print it, where the table has it in upper case."""
+    namespace_in(catalog)
+    new = creation_updates("ABCDEFAB-1111-1111-1111-111111111111")
+    created = commit_table(catalog, DEPARTURES, [AssertCreate()], new)
+    requirements = [AssertTableUuid(uuid=TableUuid(created.metadata.uuid.lower())), NO_MAIN]
+    updates = append(snapshot_on(created.metadata))
+    first = commit_table(catalog, DEPARTURES, requirements, updates)
+
+    if end is None:
+        assert commit_table(catalog, DEPARTURES, requirements, updates).location == first.location
+        return
+    if end == "renamed":
+        named.rename(catalog, TABLES, DEPARTURES, ARRIVALS)
+    elif end == "dropped":
+        named.drop(catalog, TABLES, DEPARTURES)
+    else:
+        unregister(catalog, TABLES, DEPARTURES)
+    with pytest.raises(CommitStateUnknown, match="has landed before"):
+        commit_table(catalog, DEPARTURES, requirements, updates)
 
 
 def test_repeated_commit_of_a_snapshot_that_lists_its_manifests_itself_is_known(catalog: Catalog) -> None:
