@@ -197,7 +197,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
         self._base = base
         self._branch = branch
         self._summary = summary
-        self._source = TableManifests(catalog, base.present())
+        self._source = TableManifests(catalog, base.present(), base.staged)
         self._parts: list[_Fitted] = []
         self._places: set[Hashable] = set()
         self._known_paths: dict[ManifestContent, LiveFiles] = {}

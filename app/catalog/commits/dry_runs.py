@@ -188,7 +188,7 @@ class _TableDryRun:
     ) -> None:
         self._catalog = catalog
         self._files = StagedFiles(catalog, is_dry_run=True)
-        self._base = load_base(catalog, TABLES, identifier)
+        self._base = replace(load_base(catalog, TABLES, identifier), staged=self._files.contents.get)
         self._commits = commits
         self._notes: list[_Notes] = []
         self._planned: list[Planned[TableMetadata, None] | None] = []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.recorded_places import RecordedPlace
+from app.catalog.manifests.table_manifests import FindStaged
 from app.database.pointers.left_files import QueuedExpiry, TakenIn
 from app.database.pointers.pointer import Pointer
 from app.engine.change.updates import Update
@@ -35,6 +36,8 @@ class Base(Generic[M]):
     """The metadata to build on: the pointer's, or what an earlier intention of the same commit made of it."""
     is_stored: bool = True
     """Whether the metadata is in the pointer's file."""
+    staged: FindStaged | None = field(default=None, compare=False, repr=False)
+    """Finds what earlier intentions of the same attempt have written: their files may not be in the store yet."""
 
     @property
     def seen(self) -> Pointer | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from typing import Generic
 
@@ -244,6 +245,7 @@ class Names(Generic[M, D]):
 
     def __init__(self) -> None:
         self._plans: dict[TableIdentifier, Plan[M, D]] = {}
+        self._files: list[StagedFiles] = []
 
     @property
     def plans(self) -> list[Plan[M, D]]:
@@ -262,6 +264,7 @@ class Names(Generic[M, D]):
             Unavailable: the database or the store does not answer.
             GivenUp: the client has gone, or its time is over.
         """
+        self.note_files(files)
         groups: dict[TableIdentifier, list[Intention[M, D]]] = {}
         for intention in intentions:
             groups.setdefault(intention.identifier, []).append(intention)
@@ -277,9 +280,13 @@ class Names(Generic[M, D]):
     def base_for(self, catalog: Catalog, intention: Intention[M, D]) -> Base[M]:
         """Return what the next intention for its name builds on; raises like `load_base`."""
         earlier = self._plans.get(intention.identifier)
-        if earlier is not None:
-            return earlier.now
-        return load_base(catalog, intention.kind, intention.identifier, reads=intention.reads_base)
+        base = (
+            load_base(catalog, intention.kind, intention.identifier, reads=intention.reads_base)
+            if earlier is None
+            else earlier.now
+        )
+        # Not a method: plans would lead back to this, and what they hold stay until a garbage collection.
+        return replace(base, staged=partial(_find_in, self._files))
 
     def _plan_one(
         self, catalog: Catalog, intentions: Sequence[Intention[M, D]], files: StagedFiles
@@ -297,6 +304,10 @@ class Names(Generic[M, D]):
             check_locations(catalog, base.identifier, now.metadata, base.metadata, is_there=is_there)
         return Plan(base, intentions, planned)
 
+    def note_files(self, files: StagedFiles) -> None:
+        """Note where manifests and lists are written that the next plans may have to read."""
+        self._files.append(files)
+
     def keep(self, plan: Plan[M, D]) -> None:
         """Keep a plan: the next ones for its name build on it."""
         earlier = self._plans.get(plan.base.identifier)
@@ -308,6 +319,11 @@ class Names(Generic[M, D]):
                 earlier.foreign | plan.foreign,
             )
         self._plans[plan.base.identifier] = plan
+
+
+def _find_in(staged: Sequence[StagedFiles], location: Location) -> bytes | None:
+    found = (files.contents.get(location) for files in staged)
+    return next((content for content in found if content is not None), None)
 
 
 def note_added(intention: Intention[M, D], added: set[SnapshotId]) -> None:

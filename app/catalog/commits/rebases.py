@@ -135,7 +135,7 @@ class Rebases:
             Unavailable: the store does not answer, or refuses.
         """
         current = base.present()
-        source = TableManifests(self._catalog, current)
+        source = TableManifests(self._catalog, current, base.staged)
         late = late_commit_of(current, requirements, updates)
         if isinstance(late, RebaseRefusal):
             return late

@@ -141,6 +141,7 @@ class Wish(Generic[M, D]):
             CommitFailed, BadRequest, Unavailable: it is refused as a whole; nothing of it stays.
         """
         wishes = [self, *others]
+        names.note_files(self._files)
         try:
             planned = joined.apply(self._files)
             plans = [Plan(base, wish.intentions, [item]) for wish, item in zip(wishes, planned, strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.locations import check_location
@@ -25,6 +26,9 @@ from app.formats.manifests.live_columns import UnpackedManifest
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.source import FileManifestSource, ManifestCache
 
+FindStaged = Callable[[Location], bytes | None]
+"""Returns the content of a file that is written, and may not be in the store yet; None of any other."""
+
 
 class TableManifests:
     """A `ManifestSource` for use cases: an unreadable file raises `CorruptMetadata`.
@@ -33,8 +37,16 @@ class TableManifests:
     nothing that the cache knows from another one.
     """
 
-    def __init__(self, catalog: Catalog, table: TableMetadata | None) -> None:
-        """Read manifests of a table; without it, nothing is believed that was kept of them before."""
+    def __init__(
+        self, catalog: Catalog, table: TableMetadata | None, staged: FindStaged | None = None
+    ) -> None:
+        """Read manifests of a table; without it, nothing is believed that was kept of them before.
+
+        Args:
+            catalog: the table's warehouse.
+            table: its metadata.
+            staged: finds files that the store may not have yet.
+        """
         self._catalog = catalog
         self._files = catalog.files
         self.registration = registration_of(catalog, table)
@@ -42,6 +54,8 @@ class TableManifests:
         read = None
         if folder is not None and table is not None:
             read = folder.reader(catalog.warehouse.storage, self.registration, self._read)
+        if staged is not None:
+            read = partial(_staged_or_stored, staged, read or self._read)
         self._source = FileManifestSource(self._files, catalog.server.manifest_cache, read, self.registration)
 
     def _read(self, location: Location) -> bytes:
@@ -112,6 +126,11 @@ class TableManifests:
     def keep_listed(self, was: ManifestFile, now: ManifestFile) -> None:
         """Keep a manifest's entries as a new list of this server names it; nothing is read."""
         self._source.keep_listed(was, now)
+
+
+def _staged_or_stored(staged: FindStaged, stored: Callable[[Location], bytes], location: Location) -> bytes:
+    content = staged(location)
+    return stored(location) if content is None else content
 
 
 class _TableEntries:
