@@ -83,6 +83,8 @@ class BudgetedTableManifests:
             FilesUnavailable: the store does not answer.
         """
         check_location(self._catalog, location, "manifest")
+        if location in self._staged:
+            return True
         if not self._left_looks:
             return None
         self._left_looks -= 1

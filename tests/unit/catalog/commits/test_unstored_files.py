@@ -18,7 +18,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.errors import FilesAlreadyLive
 from app.fileio.local import LocalFiles
 from app.formats.manifests.source import ManifestCache
-from tests.builders.catalogs import new_warehouse, server_on
+from tests.builders.catalogs import new_warehouse, server_on, with_rules
 from tests.builders.racing_writers import live_files, rebasing_table, sent, writer
 from tests.builders.tables import DEPARTURES, load_table, table_in
 
@@ -66,3 +66,13 @@ def test_rebases_find_each_others_lists_whatever_the_cache_keeps(catalog: Catalo
 
     assert [wish.results()[0].rebased for wish in wishes] == [False, True, True, True]
     assert len(live_files(catalog)) == 4
+
+
+def test_guard_that_may_read_no_more_misses_no_manifest_that_is_not_stored_yet(catalog: Catalog) -> None:
+    table_in(catalog, properties={"icetower.guard": "reject"})
+    wanted = appending(with_rules(catalog, guard_read_bytes=0), "a")
+
+    land_all([wanted])
+
+    wanted.results()
+    assert names_in(catalog) == ["a"]
