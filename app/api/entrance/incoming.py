@@ -92,7 +92,11 @@ class Incoming:
         share = self._share
         if share is None and self._announced is not None and self._announced > SMALL_BYTES:
             share = await self._take(self._announced)
-        message = await (self._receive() if share is None else self._receive_of(share))
+        if share is None or self.is_whole:
+            # Of a whole body only the end of its client is to come, and who asks for that does not wait.
+            message = await self._receive()
+        else:
+            message = await self._receive_of(share)
         part: bytes = message.get("body", b"")
         if part and not self._received:
             check_media_type(self._headers, self._raw_path)
