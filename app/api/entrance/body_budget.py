@@ -54,7 +54,9 @@ class BodyBudget:
         if not size:
             return
         if self._waiting or self._free < size:
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            loop = asyncio.get_running_loop()
+            coming_s = loop.time() - share.began_s if share.taken else 0.0
+            turn: asyncio.Future[None] = loop.create_future()
             self._waiting.append((size, turn))
             try:
                 await self._wait_for(turn)
@@ -65,6 +67,7 @@ class BodyBudget:
                     self._waiting.remove((size, turn))
                     self._let_in()
                 raise
+            share.began_s = loop.time() - coming_s  # While it waited it could not come.
         else:
             self._free -= size
         share.taken += size

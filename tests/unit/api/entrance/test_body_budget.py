@@ -66,6 +66,24 @@ def test_those_that_begin_that_come_fast_or_have_come_do_not(
     asyncio.run(run())
 
 
+def test_one_that_had_to_wait_for_its_place_is_not_slow_for_that() -> None:
+    async def run() -> None:
+        budget, holding, late, newcomer = BodyBudget(100), BodyShare(), begun(100), BodyShare()
+        await budget.take(holding, 100)
+        waiting = asyncio.ensure_future(budget.take(late, 100))
+        await asyncio.wait([waiting], timeout=0)
+        budget.let_go(holding)
+        await waiting
+        taking = asyncio.ensure_future(budget.take(newcomer, 50))
+        await asyncio.wait([taking], timeout=0)  # It has looked for bodies that come slowly.
+
+        assert not late.makes_way.done()
+        budget.let_go(late)
+        await taking
+
+    asyncio.run(run())
+
+
 def test_what_is_taken_is_given_back_once() -> None:
     async def run() -> None:
         budget, share = BodyBudget(100), BodyShare()
