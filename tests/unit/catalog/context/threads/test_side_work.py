@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from functools import partial
 
 import pytest
 
@@ -45,6 +46,24 @@ def test_what_can_be_left_out_is_not_begun_while_all_threads_are_busy() -> None:
     side_work.start(lambda: begun.append("later")).result()
 
     assert begun == ["later"]
+
+
+def test_who_can_have_no_thread_works_itself_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    side_work, done = SideWork(2), list[int]()
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        for number in range(4):
+            side_work.start(partial(done.append, number)).result()
+        assert side_work.start_if_free(partial(done.append, -1)) is None
+    later = side_work.start_if_free(partial(done.append, 4))
+    assert later is not None
+    later.result()
+
+    assert done == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("busy", [False, True])
