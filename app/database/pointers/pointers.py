@@ -38,6 +38,7 @@ from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointer_rows import POINTER_COLUMNS, dropped_as_pointers, pointer_of
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery, keep_dropped
 from app.database.pointers.shared_advances import PlainAdvance, SharedAdvances, is_plain
+from app.database.pointers.shared_changes import are_distinct
 from app.database.pointers.shared_creations import PlainCreation, SharedCreations, is_plain_creation
 from app.database.pointers.sharing import Claims, claimed_by_others, may_share_files, named_by_pointers
 from app.database.schema.rows import dropped, namespaces, pointer_history
@@ -45,7 +46,7 @@ from app.database.schema.rows import pointers as rows
 from app.database.statements.pages import names_on_page, page_of, page_parameters
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import TableUuid
-from app.errors import CommitStateUnknown, IcetowerError, NoSuchNamespace
+from app.errors import CommitStateUnknown, IcetowerError, IdempotencyKeyTaken, NoSuchNamespace
 from app.waits import has_companions
 
 
@@ -282,9 +283,11 @@ class Pointers:
         """Check that no request was answered under these keys, and lock nothing.
 
         Raises:
-            IdempotencyKeyTaken: one was.
+            IdempotencyKeyTaken: one was, or two of them are the same.
         """
         taken = list(filter(None, claims))
+        if not are_distinct(taken):
+            raise IdempotencyKeyTaken("two requests came with the same key")
 
         def check(connection: Connection) -> None:
             for claim in taken:
