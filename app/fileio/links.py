@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from app.errors import InvalidLocation
-from app.fileio.locations import is_inside, local_path, place_of, scheme_of
+from app.fileio.locations import LONGEST_LOCAL_PATH, is_inside, local_path, place_of, scheme_of
 
 # Needs no right to list a directory; only Linux has it.
 _JUST_TO_LOOK = getattr(os, "O_PATH", os.O_RDONLY)
@@ -25,6 +25,8 @@ def real_location(location: str) -> str:
         return location
     try:
         path = local_path(location)
+        if len(path) > LONGEST_LOCAL_PATH:  # to look at each folder of it would take hours
+            return location
         real = os.path.realpath(path)
     except (InvalidLocation, OSError, ValueError):  # no file can be there
         return location

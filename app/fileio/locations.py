@@ -378,6 +378,11 @@ def is_key(path: str) -> bool:
 
 
 def _place_of(location: str) -> _Place:
+    if len(location) > LONGEST_LOCATION:
+        # Its folders, each with all before it, would fill the memory.
+        raise InvalidLocation(
+            f"Not a location: it has {len(location)} characters, more than {LONGEST_LOCATION}"
+        )
     scheme = scheme_of(location)
     store = _SAME_STORE.get(scheme, scheme)
     if store == "file":

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
+
+_OF_A_STORE: Final = 3
+"""Slashes in `s3://bucket/`."""
 
 
 @dataclass(slots=True)
@@ -42,14 +47,21 @@ def few_folders(folders: Iterable[str], at_most: int) -> frozenset[str]:
         folders: each with a slash at its end; a folder that has no parent ends with `://` and one segment.
         at_most: how many; more only if they have no common parent.
     """
-    few = set(folders)
-    while len(few) > at_most:
-        depth = max(folder.count("/") for folder in few)
-        if depth <= 3:  # `s3://bucket/` has three
-            break
-        few = {
-            folder if folder.count("/") < depth else folder[: folder[:-1].rindex("/") + 1] for folder in few
-        }
-    return frozenset(
-        folder for folder in few if not any(folder != other and folder.startswith(other) for other in few)
-    )
+    every = set(folders)
+    depths = range(max((folder.count("/") for folder in every), default=0), _OF_A_STORE, -1)
+    # Not level by level: there may be thousands of folders, each thousands of levels deep.
+    place = bisect_left(depths, True, key=lambda depth: len(_cut(every, depth)) <= at_most)
+    few: list[str] = []
+    # What is inside a folder comes right behind it. There may be any number of stores.
+    for folder in sorted(_cut(every, depths[place] if place < len(depths) else _OF_A_STORE)):
+        if not few or not folder.startswith(few[-1]):
+            few.append(folder)
+    return frozenset(few)
+
+
+def _cut(folders: Iterable[str], depth: int) -> set[str]:
+    """Return the folders, or what is around those that have more slashes than that."""
+    return {
+        folder if folder.count("/") <= depth else "/".join(folder.split("/", depth)[:depth]) + "/"
+        for folder in folders
+    }

@@ -8,7 +8,7 @@ import pytest
 
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation
-from app.fileio.links import links_below
+from app.fileio.links import links_below, real_location
 from app.fileio.local import LocalFiles
 from app.fileio.schemes import files_for
 
@@ -117,3 +117,12 @@ def test_links_that_a_listing_passes_over_are_found(root: Path, outside: Path) -
     assert found == {f"file://{root}/t/metadata", f"file://{root}/t/missed", f"file://{root}/u"}
     assert list(links_below("s3://bucket/t", lambda _place: True)) == []
     assert list(links_below(f"file://{root}/nothing", lambda _place: True)) == []
+
+
+def test_a_path_that_is_longer_than_any_is_not_followed(root: Path) -> None:
+    """To look for links in each of its folders takes hours."""
+    (root / "u").symlink_to(root / "t")
+    location = f"file://{root}/u/" + "a/" * (1 << 20)
+
+    assert real_location(location) == location
+    assert real_location(f"file://{root}/u/a") == f"file://{root}/t/a"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.engine.guard.foreign_files import ForeignFiles, few_folders
+from tests.unit.engine.effort import calls_in
 
 
 def test_only_files_outside_the_own_places_are_noted_by_folder() -> None:
@@ -30,3 +31,16 @@ def test_few_folders_have_all_others_in_them(folders: set[str], at_most: int, fe
 
     assert found == few
     assert all(any(folder.startswith(around) for around in found) for folder in folders)
+
+
+@pytest.mark.parametrize(
+    ("folders", "few"),
+    [
+        ([f"s3://b/{number}/" + "a/" * 5_000 for number in range(20)], {"s3://b/"}),
+        ([f"s3://b{number}/t/" for number in range(5_000)], {f"s3://b{number}/" for number in range(5_000)}),
+    ],
+    ids=["deep", "many"],
+)
+def test_deep_folders_and_many_stores_take_a_few_looks_at_each(folders: list[str], few: set[str]) -> None:
+    assert few_folders(folders, 16) == few
+    assert calls_in(lambda: few_folders(folders, 16)) < 60 * len(folders)

@@ -45,3 +45,9 @@ def test_many_folders_become_their_parents() -> None:
 def test_what_is_not_known_or_no_location_is_anywhere() -> None:
     assert noted(is_known=False) == {ANYWHERE}
     assert noted("no location", "s3://b/t/a") == {ANYWHERE, "s3://b/t/"}
+
+
+def test_what_is_longer_than_any_location_is_anywhere() -> None:
+    """To look for links in it, or to name its folders, takes hours and fills the memory."""
+    for start in ("/", "file:///", "s3://b/"):
+        assert noted(f"{start}{'a/' * (1 << 20)}f") == {ANYWHERE}
