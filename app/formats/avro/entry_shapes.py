@@ -146,6 +146,8 @@ def _compile(skeleton: tuple[bytes | None, ...], sizes: tuple[frozenset[int], ..
 def _sizes_around(seen: frozenset[int]) -> list[int]:
     """Return the sizes of texts to expect: those seen and, once they differ, those around."""
     smallest, largest = min(seen), max(seen)
+    if largest - smallest >= _MAX_SIZES:
+        raise NotTraceable  # before they are listed: a text may have millions of bytes
     sizes = sorted(seen)
     if smallest != largest:
         around = range(max(0, smallest - _SPREAD), largest + _SPREAD + 1)

@@ -227,6 +227,8 @@ class _BoundLayout:
 def _widened(known: frozenset[int], size: int) -> frozenset[int]:
     if not known or known == {size}:
         return frozenset({size})
+    if max(size, *known) > _LONGEST:
+        return known | {size}  # of no use, and all sizes up to it could fill the memory
     return known | frozenset(range(max(_USUAL_BYTES, size, *known) + 1))
 
 

@@ -185,6 +185,8 @@ class Text(AvroType):
 
     def trace(self, content: bytes, pos: int, tokens: list[Token]) -> int:
         end = self.skip(content, pos)
+        if end > len(content):
+            raise IndexError  # no expression can have any size
         size, _ = read_long(content, pos)
         tokens.append(Length(size))
         return end

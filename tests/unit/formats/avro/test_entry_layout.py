@@ -332,3 +332,13 @@ def test_a_decimal_of_millions_of_digits() -> None:
 def test_more_row_ids_than_there_are(rows: int) -> None:
     with pytest.raises(InvalidMetadata, match="more row ids than there are"):
         read(schema_with([]), *[record(rows=rows)] * 4, listed=replace(LISTED, first_row_id=2**61))
+
+
+@pytest.mark.parametrize("good", [14, 15, 16, 40])
+def test_text_that_is_longer_than_its_file(good: int) -> None:
+    """Also where a record is to be learnt from, of which the text would be a part of any size."""
+    schema = schema_with([], field(143, "referenced_data_file", "string"))
+    records = [record(others=text("x" * at)) for at in range(good)]
+
+    with pytest.raises(InvalidMetadata, match=f"Cannot read manifest {LOCATION}: it is cut off"):
+        read(schema, *records, record(others=write_long(1 << 40)))
