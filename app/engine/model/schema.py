@@ -24,7 +24,7 @@ from app.engine.model.data_types.values import from_bytes, to_bytes
 from app.engine.model.document import FIRST_ERROR, INT, Document, Int, JsonValue
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SchemaId
-from app.errors import InvalidUpdate
+from app.errors import InvalidMetadata, InvalidUpdate
 
 LAST_FIELD_ID = 2**31 - 1 - 200
 """Ids above are reserved for columns that are not in a schema, such as `_file` and `_pos`."""
@@ -32,6 +32,10 @@ MAX_TYPE_LEVELS = 40
 """A struct in a struct is three levels of JSON, and clients' parsers give up at 200."""
 MOST_IN_NAMES = 16 << 20
 """Characters of all dotted names: that of a struct is in those of all columns inside it, however long it is."""
+_TOO_LONG = (
+    "the names of its columns, with those that they are inside of, have more than "
+    f"{MOST_IN_NAMES} characters together"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +87,21 @@ class Schema(Document):
 
     @cached_property
     def columns(self) -> dict[FieldId, Column]:
-        """Every column by field id, parents before children."""
+        """Every column by field id, parents before children.
+
+        Raises:
+            InvalidMetadata: names are too long, as in metadata that was made elsewhere.
+        """
         found: dict[FieldId, Column] = {}
+        in_names = 0
 
         def visit(above: Type, prefix: str, short_prefix: str, parent: Column | None) -> None:
+            nonlocal in_names
             for position, field in enumerate(child_fields(above)):
                 column = Column(field, prefix + field.name, short_prefix + field.name, parent, position)
+                in_names += len(column.name)
+                if in_names > MOST_IN_NAMES:
+                    raise InvalidMetadata(f"Invalid schema {self.schema_id}: {_TOO_LONG}")
                 found.setdefault(field.id, column)
                 # For lists of structs, queries write `points.x`, not `points.element.x`. The same goes for map values.
                 skipped = (
@@ -169,10 +182,7 @@ def check_schema(schema: Schema) -> None:
             name = prefix + field.name
             in_names += len(name)
             if in_names > MOST_IN_NAMES:
-                raise InvalidUpdate(
-                    f"Invalid schema: the names of its columns, with those that they are inside of, have more than "
-                    f"{MOST_IN_NAMES} characters together"
-                )
+                raise InvalidUpdate(f"Invalid schema: {_TOO_LONG}")
             if field.id in seen_ids:
                 raise InvalidUpdate(f"Invalid schema: field id {field.id} is used more than once ({name})")
             if name in seen_names:

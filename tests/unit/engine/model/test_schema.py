@@ -15,7 +15,7 @@ from app.engine.model.schema import (
     check_schema,
     renumber,
 )
-from app.errors import InvalidUpdate
+from app.errors import InvalidMetadata, InvalidUpdate
 from tests.unit.engine.documents import Json, column, list_of, map_of, schema, struct
 
 NESTED = schema(
@@ -185,6 +185,15 @@ def test_names_that_fill_the_memory_together_are_refused() -> None:
         "Invalid schema: the names of its columns, with those that they are inside of, have more than 16777216 "
         "characters together"
     )
+
+
+def test_names_of_metadata_that_was_made_elsewhere_do_not_fill_the_memory() -> None:
+    """Those of this schema would take 100 GB."""
+    inside = (column(number, f"c{number}") for number in range(2, 1_002))
+    made = schema(column(1, "s" * (100 << 20), struct(*inside)))
+
+    with pytest.raises(InvalidMetadata, match="Invalid schema 0: the names of its columns"):
+        _ = made.columns
 
 
 def test_types_nested_deeper_than_readers_can_take_are_refused() -> None:
