@@ -18,6 +18,8 @@ from app.formats.avro.types import NULL, Record, read_long
 Value = TypeVar("Value")
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
+MAX_SCHEMA_CHARACTERS: Final = 256 << 10
+"""It has some kilobytes; compiled it takes ten times its text, and many are kept."""
 _BYTES_A_RECORD: Final = 256
 """A record counts as much at least: found, a short one takes as much time and memory as others."""
 _MAGIC: Final = b"Obj\x01"
@@ -216,6 +218,8 @@ def _open(content: bytes, max_unpacked_bytes: int) -> AvroFile:
     sync = content[pos : pos + _SYNC_BYTES]
     pos += _SYNC_BYTES
     schema_text = raw.pop("avro.schema", b"").decode()
+    if len(schema_text) > MAX_SCHEMA_CHARACTERS:
+        raise ValueError("its schema is too long")
     codec = raw.pop("avro.codec", b"null").decode()
     unpack = _CODECS.get(codec)
     if unpack is None:

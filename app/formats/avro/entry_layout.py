@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import methodcaller
-from typing import Any, Final
+from typing import Any
 
 from app.fileio.wanted import check_wanted
 from app.formats.avro.container import Block
@@ -23,9 +23,6 @@ from app.formats.avro.entry_fields import (
 from app.formats.avro.entry_shapes import EntryShapes
 from app.formats.avro.schema_types import compile_type, has_plain_fixed
 from app.formats.avro.types import AvroType, NotTraceable, Record, Token
-
-_MAX_SCHEMA_BYTES: Final = 256 << 10
-"""A manifest's schema has some kilobytes; compiled it takes ten times its text, and many are kept."""
 
 
 class EntryLayout:
@@ -151,6 +148,7 @@ class EntryLayout:
         self._shapes.learn(tokens)
 
 
+@lru_cache(maxsize=128)
 def layouts_of(schema_text: str) -> tuple[EntryLayout, ...]:
     """Return the layouts that records with a schema can have, likeliest first.
 
@@ -160,13 +158,6 @@ def layouts_of(schema_text: str) -> tuple[EntryLayout, ...]:
     Raises:
         ValueError: the text is not the schema of a manifest.
     """
-    if len(schema_text) > _MAX_SCHEMA_BYTES:
-        raise ValueError("its schema is too long")
-    return _layouts_of(schema_text)
-
-
-@lru_cache(maxsize=128)
-def _layouts_of(schema_text: str) -> tuple[EntryLayout, ...]:
     try:
         schema = json.loads(schema_text)
         layout = EntryLayout(schema)

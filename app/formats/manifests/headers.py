@@ -14,6 +14,8 @@ from app.errors import InvalidMetadata
 from app.formats.avro import open_avro
 from app.formats.bounds import MAX_FILE_BYTES
 
+_LONGEST_SPEC: Final = 1 << 20
+"""Characters of its JSON: to parse hundreds of megabytes takes seconds, in which nothing else is done."""
 _CONTENTS: Final = {"data": ManifestContent.DATA, "deletes": ManifestContent.DELETES}
 
 
@@ -52,6 +54,8 @@ def read_header(metadata: Mapping[str, str]) -> ManifestHeader:
 def _partition_field_ids(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
+    if len(text) > _LONGEST_SPEC:
+        raise ValueError("its partition spec is too long")
     try:
         spec: Any = json.loads(text)
     except RecursionError as error:

@@ -342,3 +342,14 @@ def test_text_that_is_longer_than_its_file(good: int) -> None:
 
     with pytest.raises(InvalidMetadata, match=f"Cannot read manifest {LOCATION}: it is cut off"):
         read(schema, *records, record(others=write_long(1 << 40)))
+
+
+def test_header_that_is_longer_than_any() -> None:
+    schema = {**schema_with([]), "doc": "x" * (1 << 20)}
+    with pytest.raises(InvalidMetadata, match=f"Cannot read manifest {LOCATION}: its schema is too long"):
+        read(schema, record())
+
+    spec = {"partition-spec": "[" + " " * (1 << 20) + "]"}
+    content = write_packed(Packing(schema_with([])), [record()], spec)
+    with pytest.raises(InvalidMetadata, match="its partition spec is too long"):
+        ManifestColumns(LISTED, content)

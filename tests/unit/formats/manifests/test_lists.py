@@ -96,3 +96,11 @@ def test_lines_of_another_kind_are_told(kind: dict[str, Any], packed: bytes, rea
 
     with pytest.raises(InvalidMetadata, match=rf"^Cannot read manifest list {PLACE}: .*{reason}"):
         read_manifest_list(write_packed(Packing(schema), [line], {}), PLACE)
+
+
+def test_schema_that_is_longer_than_any() -> None:
+    """What is made of schemas is kept, with their texts: a few files would fill the memory."""
+    schema = {"type": "record", "name": "manifest_file", "fields": [], "doc": "x" * (1 << 20)}
+
+    with pytest.raises(InvalidMetadata, match=f"Cannot read manifest list {PLACE}: its schema is too long"):
+        read_manifest_list(write_packed(Packing(schema), [], {}), PLACE)
