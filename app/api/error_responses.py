@@ -130,8 +130,7 @@ def message_for_client(error: BaseException, request_id: str) -> str:
     """Return the message for the client. For an unexpected exception it has only the request id."""
     if isinstance(error, IcetowerError) and not isinstance(error, FileExists | IdempotencyKeyTaken):
         # Names come from requests: a lone surrogate in a name must not break the answer.
-        text = str(error).encode("utf-8", "replace").decode("utf-8")
-        return text if len(text) <= MAX_MESSAGE_LENGTH else text[:MAX_MESSAGE_LENGTH] + "…"
+        return _shortened(str(error), MAX_MESSAGE_LENGTH)
     return f"Internal server error; the server's log says more under request id {request_id}"
 
 
@@ -196,13 +195,18 @@ def sendable(value: Any) -> Any:
     """Return a JSON value whose texts, which come from requests, are valid and not too long."""
     match value:
         case str():
-            text = value.encode("utf-8", "replace").decode("utf-8")
-            return text if len(text) <= MAX_TEXT_LENGTH else text[:MAX_TEXT_LENGTH] + "…"
+            return _shortened(value, MAX_TEXT_LENGTH)
         case dict():
             return {key: sendable(item) for key, item in value.items()}
         case list() | tuple():
             return [sendable(item) for item in value]
     return value
+
+
+def _shortened(text: str, longest: int) -> str:
+    """Return a text as it can be sent; what is cut off, which may be megabytes, is not looked at."""
+    shown = text[:longest].encode("utf-8", "replace").decode("utf-8")
+    return shown if len(text) <= longest else shown + "…"
 
 
 def _standing(standing: Standing, prefix: str | None) -> dict[str, Any]:

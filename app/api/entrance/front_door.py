@@ -32,6 +32,8 @@ _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _CLIENT_GONE = 499
 _JSON = (b"content-type", b"application/json")
+_LOOKED_AT = 10_000
+"""Characters of a refusal in which secrets are looked for: it may repeat a name of many megabytes."""
 # Each looks at a character a few times at most: texts may be long, and are somebody else's.
 _USER_OF_URL = re.compile(r"://[^/?#\s'\":]*+:[^/?#\s'\"]*@")
 _URL = re.compile(r"(://[^?\s'\"]*+)(\?[^\s'\"]++)?")
@@ -168,7 +170,7 @@ class FrontDoor:
         if client:
             line["client"] = client[0]
         if failure is not None and status < 500:
-            line["error"] = _without_secrets_of_urls(str(failure))[:500]
+            line["error"] = _without_secrets_of_urls(str(failure)[:_LOOKED_AT])[:500]
         log_lines.write(line)
 
 

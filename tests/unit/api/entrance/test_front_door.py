@@ -24,6 +24,7 @@ from app.catalog.context.seen.receipt_book import ReceiptBook
 from app.database.connections.database import Database
 from app.database.outcomes.receipts import Receipts
 from app.errors import CommitStateUnknown, DatabaseUnavailable, InvalidRequest, NoSuchTable
+from tests.unit.engine.effort import calls_in
 
 Headers = dict[bytes, bytes]
 
@@ -429,3 +430,15 @@ def test_other_kinds_of_connection_pass_by() -> None:
     asyncio.run(door({"type": "lifespan"}, None, None))  # type: ignore[arg-type]  # neither is used
 
     assert passed == ["lifespan"]
+
+
+def test_long_refusal_is_not_looked_through_for_secrets(lines: Lines) -> None:
+    """A refusal repeats names, which may have many megabytes, and all other requests wait meanwhile."""
+    refusal = InvalidRequest("s3://user:hunter2@b " + "://' " * 1_000_000)
+
+    calls = calls_in(Exchange(raising(refusal)))
+
+    assert calls < 100_000
+    (line,) = lines.records
+    assert line["error"].startswith("s3://********@b ://'")
+    assert len(line["error"]) == 500
