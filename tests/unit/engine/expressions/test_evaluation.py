@@ -74,3 +74,16 @@ def test_negation_must_be_gone_before() -> None:
     assert partition_test(Not(ALWAYS_FALSE))(())
     with pytest.raises(AssertionError, match="rewrite_not comes first"):
         compiled(Not(ALWAYS_TRUE), lambda _: lambda _: True)
+
+
+@pytest.mark.parametrize("value", ["1.50", b"\x96", 1])
+@pytest.mark.parametrize("operation", ["lt", "eq", "gt-eq"])
+@pytest.mark.parametrize("transform", ["identity", "truncate[10]"])
+def test_partition_value_of_another_type_than_the_fields_excludes_nothing(
+    value: object, operation: str, transform: str
+) -> None:
+    schema, spec = schema_of(c="decimal(9, 2)"), spec_of((1, transform))
+    expression = parse_expression(asked(operation, "1.50"))
+
+    assert partition_test(project(expression, schema, spec))((value,))
+    assert not partition_test(project(expression, schema, spec, strict=True), strict=True)((value,))
