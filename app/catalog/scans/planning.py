@@ -211,7 +211,9 @@ class _Scan:
         self.pointer = pointer
         self.scope = scope
         self._metadata = metadata
-        self._filter_bytes = len(json.dumps(to_json(scope.rows.filter)))
+        # What is a column's id in a filter becomes its name, which may be long.
+        filters = scope.rows.filter, scope.rows.bound
+        self._filter_bytes = max(len(json.dumps(to_json(filter_))) for filter_ in filters)
         # A filter may list a hundred thousand values, and is repeated with each file that has rows to filter.
         most = max(1, _MOST_PAGE_BYTES // self._filter_bytes)
         self._page_files = min(catalog.rules.scan_page_files, most)

@@ -24,12 +24,11 @@ from app.catalog.scans.planning import (
     cancel_plan,
     fetch_plan,
 )
-from app.engine.change.updates import (
-    RemoveSnapshots,
-)
+from app.engine.change.updates import AddSchema, RemoveSnapshots, SetCurrentSchema
 from app.engine.expressions.expression_json import parse_expression
+from app.engine.model.data_types.types import NestedField, parse_primitive
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.ids import FieldId, Location, SchemaId, SnapshotId
 from app.engine.scan.scan_scope import ScanRequest
 from app.errors import InvalidFilter, InvalidRequest, NoSuchPlan, NoSuchPlanTask, Unavailable
 from app.formats.manifests.source import ManifestCache
@@ -408,3 +407,18 @@ def test_plan_of_one_store_is_no_answer_for_another(catalog: Catalog) -> None:
 
     assert answer(moved).decode().split() == ALL[:3]
     assert answer(catalog).decode().split() == ALL
+
+
+@pytest.mark.usefixtures("filled")
+def test_page_with_a_long_name_of_a_column_has_few_files(catalog: Catalog) -> None:
+    """Asked for by its id, the column stands beside each file with its name."""
+    schema = load_table(catalog).metadata.current_schema
+    longest = NestedField(id=FieldId(90), name="x" * (7 << 20), required=False, type=parse_primitive("int"))
+    wider = schema.replace(fields=(*schema.fields, longest))
+    commit_table(catalog, DEPARTURES, (), [AddSchema(schema=wider), SetCurrentSchema(schema_id=SchemaId(-1))])
+    filter_ = parse_expression({"type": "is-null", "term": {"type": "reference", "id": 90}})
+
+    page = page_of(plan_scan(catalog, DEPARTURES, ScanRequest(filter=filter_)))
+
+    assert len(files_of(page)) == 4
+    assert sorted(everything(catalog, page)) == ALL
