@@ -162,7 +162,8 @@ def _extreme(
         with suppress(ValueError):
             return from_bytes(kind, choose(bounds)), len(bounds)
     if kind.kind == "decimal" and all(bounds):
-        return from_bytes(kind, choose(bounds, key=_UNSCALED)), len(bounds)
+        with suppress(ValueError):
+            return from_bytes(kind, choose(bounds, key=_UNSCALED)), len(bounds)
     form = _FORMS.get(kind.kind)
     if form is not None and set(map(len, bounds)) == {struct.calcsize(form)}:
         values = struct.unpack(f"<{len(bounds)}{form}", b"".join(bounds))

@@ -20,6 +20,7 @@ SCHEMA = schema(
     column(2, "name", "string"),
     column(3, "price", "double"),
     column(4, "place", struct_type(column(5, "city", "string"))),
+    column(6, "weight", "decimal(9, 2)"),
 )
 
 
@@ -68,6 +69,18 @@ def test_bounds_are_the_widest_and_promoted_ones_are_read() -> None:
     assert found.bounds_exact
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_decimal_of_more_digits_than_there_are_is_no_bound(together: bool) -> None:
+    files = [entry(upper_bounds={6: content}) for content in (b"\x01\x00", b"\x7f" + bytes(600), b"\x02\x00")]
+    summaries = ColumnSummaries(SCHEMA)
+    for some in [files] if together else [[file] for file in files]:
+        summaries.add(metrics_of(some))
+
+    found = {profile.name: profile for profile in column_profiles(SCHEMA, summaries, {})}["weight"]
+
+    assert (found.upper, found.upper_files) == ("5.12", 2)
+
+
 def test_nan_is_no_bound() -> None:
     nan, one = struct.pack("<d", float("nan")), struct.pack("<d", 1.0)
 
@@ -98,5 +111,5 @@ def test_bounds_that_may_be_cut_are_not_exact(text: bytes, mode: str | None, is_
 
 
 def test_columns_inside_others_have_their_full_names() -> None:
-    assert list(profiles()) == ["id", "name", "price", "place.city"]
+    assert list(profiles()) == ["id", "name", "price", "place.city", "weight"]
     assert profiles()["place.city"].lower is None
