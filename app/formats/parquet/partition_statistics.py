@@ -33,6 +33,8 @@ _COLUMNS: Final = (
 _ALWAYS_COUNTED: Final = frozenset({6, 7, 8, 9})
 """Required where there are deletion vectors."""
 _DV_COUNT: Final = 13
+_MOST_BYTES: Final = 256 << 20
+"""Of one partition field, in all rows together."""
 
 
 def write_partition_statistics(
@@ -118,6 +120,9 @@ def _values(kind: PrimitiveType, values: Sequence[Any]) -> pa.Array:
     import pyarrow as pa
 
     wanted = _type_of(kind)
+    if kind.kind == "fixed" and len(values) * (kind.length or 0) > _MOST_BYTES:
+        # Arrow takes as many for each null, too.
+        raise ValueError(f"{len(values)} values of type {kind} have more than {_MOST_BYTES} bytes")
     if kind.kind == "uuid":
         # Writers that call it no uuid leave its bytes.
         values = [value.bytes if isinstance(value, UUID) else value for value in values]
