@@ -104,7 +104,7 @@ class PartitionRules:
             name, separator, text = folder.partition("=")
             field = by_name.get(unquote(name)) if separator else None
             if field is not None:
-                found[field.name] = None if text == _HIVE_NULL else field.read_text(path, unquote(text))
+                found[field.name] = None if text == _HIVE_NULL else field.read_text(path, text)
         return found
 
     def lost_in_path(self, path: str, absent: Mapping[str, FieldId], given: Collection[str]) -> str | None:
@@ -189,12 +189,14 @@ class _Field:
             raise InvalidDataFile(path, f"its value for partition field {self.name}: {error}") from error
 
     def read_text(self, path: str, text: str) -> Any:
-        """Return the value that the name of a folder means."""
+        """Return the value that the name of a folder means, which may have percent signs."""
         if self.transform.name == "void":
             return None
         _, result = self._known(path)
         try:
-            return from_json_value(result, _json_of_text(self.transform, result, text))
+            # Not as `unquote` does by itself, which puts one character in the place of all bytes that are no UTF-8.
+            decoded = unquote(text, errors="strict")
+            return from_json_value(result, _json_of_text(self.transform, result, decoded))
         except ValueError as error:
             raise InvalidDataFile(path, f"its folder for partition field {self.name}: {error}") from error
 

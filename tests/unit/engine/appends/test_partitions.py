@@ -108,6 +108,7 @@ def test_folders_of_time_transforms_are_read_as_engines_write_them(
         ("timestamp", "hour", "1971-01-01-24"),
         ("timestamp", "hour", "1971-01-01-0_5"),
         ("date", "month", "1971"),
+        ("string", "identity", "caf%E9"),
     ],
 )
 def test_folder_that_is_no_value_is_refused(kind: str, transform: str, folder: str) -> None:
