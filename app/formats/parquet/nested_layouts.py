@@ -58,6 +58,7 @@ class _Walk:
 
     def _group(self, place: str, name: str) -> str:
         """Return the path of the repeated group of a list or map."""
-        if self._has_field_ids and self._paths[0].startswith(f"{place}."):
+        # Where no leaf is left, it has an empty struct inside.
+        if self._has_field_ids and self._paths and self._paths[0].startswith(f"{place}."):
             name = self._paths[0].removeprefix(f"{place}.").partition(".")[0]
         return f"{place}.{name}"

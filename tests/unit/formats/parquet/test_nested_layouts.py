@@ -87,3 +87,21 @@ def test_what_arrow_writes_is_taken(*, is_compliant: bool) -> None:
     content = parquet(rows, use_compliant_nested_type=is_compliant)
 
     assert len(list(read_footer(Tail(len(content), content)).columns[0].leaves())) == 4
+
+
+def test_list_of_empty_structs_behind_all_leaves_has_no_values() -> None:
+    content = file_of(
+        footer_of(
+            [
+                nest("root", 2),
+                leaf("a", field_id=1),
+                nest("v", 1, converted=LIST, field_id=2),
+                nest("list", 1, repetition=REPEATED),
+                nest("element", 0),
+            ]
+        )
+    )
+
+    found = read_footer(Tail(len(content), content))
+
+    assert [len(list(column.leaves())) for column in found.columns] == [1, 0]
