@@ -39,11 +39,21 @@ def tables_that_count(catalog: Catalog) -> Iterator[Pointer]:
     while pointers := catalog.pointers.list_pointers(catalog.warehouse.id, PointerKind.TABLE, after, _PAGE):
         for pointer in pointers:
             folder = folder_name(tree.folder_of(pointer.identifier))
-            if not catalog.server.pointers.claims((), [folder]).places:
+            if not (catalog.server.pointers.claims((), [folder]).places and _has_rows(catalog, pointer)):
                 yield pointer
         if len(pointers) < _PAGE:
             return  # These were the last ones.
         after = pointers[-1].id
+
+
+def _has_rows(catalog: Catalog, pointer: Pointer) -> bool:
+    """Say whether a table is one of rows, too; any table may claim its folder. Without a uuid nobody can know."""
+    neighbours, uuid = catalog.server.neighbours, pointer.uuid
+    return (
+        not uuid
+        or bool(neighbours.with_uuid(uuid, 1))
+        or bool(neighbours.dropped_with_uuid(uuid, catalog.now_ms(), 1))
+    )
 
 
 class FileSystemReaders:
