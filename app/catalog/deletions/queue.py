@@ -13,7 +13,7 @@ from app.catalog.deletions.marked_orphans import delete_marked_orphans
 from app.catalog.deletions.purge import purge_files
 from app.catalog.deletions.runner import PlanOutdated
 from app.database.deletions.file_deletions import Deletion, FinalState, Kind
-from app.errors import IcetowerError, Unavailable
+from app.errors import CommitStateUnknown, DatabaseBehind, IcetowerError, InvalidSetting, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +22,9 @@ LONGEST_RETRY_MS = 3_600_000
 MANY_FAILURES = 50
 """After so many an entry is tried four times a day only. It is not given up: nothing else looks for its files."""
 LAST_RETRY_MS = 6 * LONGEST_RETRY_MS
+_PASSES = Unavailable, CommitStateUnknown, DatabaseBehind, InvalidSetting
+"""What says nothing of the files: another attempt may do, or another server, which has what a setting names."""
+
 _WORK: Mapping[Kind, Callable[[Catalog, Deletion], FinalState | None]] = {
     "purge": purge_files,
     "expire": delete_expired_files,
@@ -47,7 +50,7 @@ def work_off(server: Server, deletion: Deletion) -> None:
         # It may have begun: until it has ended, its table cannot be registered.
         server.file_deletions.release(deletion.id)
         return
-    except Unavailable as error:
+    except _PASSES as error:
         _try_later(server, deletion, str(error))
         return
     except IcetowerError as error:
@@ -55,6 +58,11 @@ def work_off(server: Server, deletion: Deletion) -> None:
             "%s of %s stopped: %s; what it had not deleted stays", deletion.kind, deletion.identifier, error
         )
         _finish(server, deletion, "failed", str(error))
+        return
+    except Exception as error:
+        # An error of ours, or no thread can be started: people are to see that it waits.
+        log.exception("%s of %s met something unexpected", deletion.kind, deletion.identifier)
+        _try_later(server, deletion, f"{type(error).__name__}: {error}"[:500])
         return
     if state is None:
         log.info("%s of %s: looks again later", deletion.kind, deletion.identifier)
