@@ -134,7 +134,6 @@ def _outside_other_trees(
     warehouses = catalog.server.warehouses.list(Layout.HADOOP)
     locations, own = list(around), with_real_folders(owner.places) if warehouses else owner.places
     for warehouse in warehouses:
-        files = catalog.server.files_of(warehouse)
         roots = with_real_folders(names_of([warehouse.root_location]))
         is_table: dict[str, bool] = {}
         staying = set()
@@ -144,6 +143,8 @@ def _outside_other_trees(
                     continue
                 if folder not in is_table:
                     below = warehouse.root_location.rstrip("/") + "/" + folder[len(root) :].rstrip("/")
+                    # Opened only here: what lies elsewhere does not wait for a store that cannot be.
+                    files = catalog.server.files_of(warehouse)
                     is_table[folder] = TableFolder(files, Location(below)).is_there()
                 if is_table[folder]:
                     staying.add(location)
