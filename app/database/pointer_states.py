@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, Select, exists, func, select, union
+from sqlalchemy import Connection, Executable, Row, Select, exists, func, or_, select, union
 
 from app.database.connections.database import Database
 from app.database.pointers.pointer import Pointer, PointerKind
@@ -23,6 +23,8 @@ class EarlierState:
     warehouse_id: int
     kind: PointerKind
     location: Location
+    is_purged: bool = False
+    """Whether a purge has deleted all that the table named, as far as it might."""
 
 
 _PAGE = 1_000
@@ -118,10 +120,21 @@ class PointerStates:
             .where(rows.c.sequence > after, ~exists().where(is_same))
             .group_by(rows.c.pointer_id, rows.c.uuid)
         )
-        location = func.coalesce(rows.c.location, rows.c.previous_location).label("location")
-        return self._states(
-            select(rows.c.warehouse_id, rows.c.kind, location).where(rows.c.sequence.in_(last))
+        location = func.coalesce(rows.c.location, rows.c.previous_location)
+        purges = file_deletions.c
+        is_purged = exists().where(
+            purges.pointer_id == rows.c.pointer_id,
+            purges.metadata_location == location,
+            purges.kind == "purge",
+            # One that comes back for what was too young has deleted the rest.
+            or_(purges.state == "done", purges.expired.like('%"waits": true%')),
         )
+        query = select(rows.c.warehouse_id, rows.c.kind, location, is_purged).where(rows.c.sequence.in_(last))
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return [
+            EarlierState(warehouse_id, PointerKind(kind), Location(where), bool(purged))
+            for warehouse_id, kind, where, purged in found
+        ]
 
     def ended(self, uuid: TableUuid, besides: int = 0) -> list[EarlierState]:
         """Return the last state with a uuid under each pointer that has or had it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.file_names import EXPORTS
+from app.catalog.context.places.locations import roots_of
 from app.engine.model.ids import Location
 from app.errors import FilesUnavailable
 from app.fileio.locations import is_inside
@@ -19,10 +20,10 @@ def check_store_is_there(catalog: Catalog, missing: str) -> None:
         missing: the file.
 
     Raises:
-        FilesUnavailable: neither its folder nor the warehouse has any file; says what to do.
+        FilesUnavailable: neither its folder nor a root of the warehouse around it has any file; says what to do.
     """
-    root = catalog.warehouse.root_location
-    _check_any(catalog, missing, _folder_of(missing), *([root] if is_inside(missing, root) else []))
+    roots = [root for root in roots_of(catalog) if is_inside(missing, root)]
+    _check_any(catalog, missing, _folder_of(missing), *roots)
 
 
 def check_table_is_there(catalog: Catalog, missing: str) -> None:

@@ -203,7 +203,8 @@ class ReachedStates:
         try:
             metadata = catalog.read_file(TABLES, state.location)
         except MetadataFileMissing:
-            self._files.check_gone(catalog, state.location)
+            if not state.is_purged:
+                self._files.check_gone(catalog, state.location)
             return
         with _refused(f"the earlier state {state.location}", _MEND_EARLIER):
             self._files.add(catalog, metadata, is_current=False)
