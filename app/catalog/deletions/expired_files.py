@@ -15,7 +15,7 @@ from app.catalog.context.places.table_places import names_of, own_places
 from app.catalog.deletions.orphan_search import path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.purge import PurgedPlaces
-from app.catalog.deletions.runner import PlanOutdated, delete_groups, groups_of, hold_on
+from app.catalog.deletions.runner import HeldManifests, PlanOutdated, delete_groups, groups_of, hold_on
 from app.catalog.deletions.state_files import StateFiles
 from app.catalog.exports.forks import find_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
@@ -75,7 +75,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     doomed = unreachable_files(
         record.expired,
         current,
-        CheckedManifests(catalog, current),
+        HeldManifests(catalog, current, deletion),
         level=record.cleanup,
         landed=landed if current is not None else None,
         stays=(pointer.metadata_location,) if pointer is not None else (),

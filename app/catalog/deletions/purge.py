@@ -14,10 +14,9 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import names_of, own_folders
 from app.catalog.deletions.other_readers import OtherReaders
-from app.catalog.deletions.runner import PlanOutdated, delete_groups, groups_of, hold_on
+from app.catalog.deletions.runner import HeldManifests, PlanOutdated, delete_groups, groups_of, hold_on
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
 from app.catalog.exports.forks import find_fork, fork_text
-from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.engine.model.ids import Location
 from app.engine.model.settings.properties import GC_ENABLED, bool_property, keeping_switch
@@ -106,7 +105,9 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     if fork is not None:
         raise InvalidMetadata(fork_text(fork))
     everything = Expired(tuple(metadata.snapshots), tuple(statistics_of(metadata)))
-    doomed = unreachable_files(everything, None, CheckedManifests(catalog, None), place_of=real_places())
+    doomed = unreachable_files(
+        everything, None, HeldManifests(catalog, None, deletion), place_of=real_places()
+    )
     if doomed.unreadable:
         raise CorruptMetadata(doomed.unreadable[0], "the files that it names are not known")
     groups = {

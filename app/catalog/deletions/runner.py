@@ -11,8 +11,12 @@ from itertools import islice
 from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.deletable import BATCH, Owner, deletable
 from app.catalog.context.places.locations import is_allowed
+from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion
+from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import Unreachable
 from app.errors import FilesUnavailable, IcetowerError, Unavailable
 
@@ -20,6 +24,8 @@ log = logging.getLogger(__name__)
 
 LEASE_MS = 10 * 60_000
 WORKERS = 8
+_READS_A_HOLD = 100
+"""Of manifests and their lists."""
 _STEPS = {"expire": "expired", "purge": "purged"}
 
 
@@ -36,6 +42,30 @@ def hold_on(catalog: Catalog, deletion: Deletion) -> None:
     server = catalog.server
     if server.is_stopping.is_set() or not server.file_deletions.hold(deletion.id, LEASE_MS):
         raise PlanOutdated
+
+
+class HeldManifests(CheckedManifests):
+    """Manifests that are read for an entry in the queue: for a large table that takes longer than a lease."""
+
+    def __init__(self, catalog: Catalog, table: TableMetadata | None, deletion: Deletion) -> None:
+        """Hold the entry for longer now and then."""
+        super().__init__(catalog, table)
+        self._of_warehouse, self._deletion, self._count = catalog, deletion, 0
+
+    def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
+        """Return manifests as `CheckedManifests` does; raises `PlanOutdated` like `hold_on`, too."""
+        self._hold_now_and_then()
+        return super().manifests(snapshot)
+
+    def entries(self, manifest: ManifestFile) -> Iterator[ManifestEntry]:
+        """Return entries as `CheckedManifests` does; raises `PlanOutdated` like `hold_on`, too."""
+        self._hold_now_and_then()
+        return super().entries(manifest)
+
+    def _hold_now_and_then(self) -> None:
+        self._count += 1
+        if self._count % _READS_A_HOLD == 0:
+            hold_on(self._of_warehouse, self._deletion)
 
 
 def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,15 +11,20 @@ import pytest
 
 from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.catalog import Catalog
+from app.catalog.deletions import runner
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
+from app.catalog.deletions.runner import LEASE_MS
+from app.catalog.manifests.table_manifests import CheckedManifests
 from app.catalog.tables import purge_table
+from app.database.deletions.file_deletions import Deletion
+from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import START_MS, catalog_on, with_server
 from tests.builders.commits import commit_table
-from tests.builders.queues import work_off_one
+from tests.builders.queues import let_queue_age, work_off_one
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, load_table, table_in
 
@@ -88,3 +94,26 @@ def test_a_process_that_is_to_end_lets_another_go_on_with_its_deletion(tmp_path:
     assert work_off_one(another)
     assert files_of(store) < when_asked
     assert another.file_deletions.counts() == {"done": 1}
+
+
+@pytest.mark.parametrize("kind", ["purge", "expire"])
+def test_an_entry_is_held_while_its_manifests_are_read(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else every server would begin to read a large table, each when the lease of the one before has run out."""
+    store = MemoryFiles()
+    catalog = with_files_to_delete(tmp_path, store, kind)
+    queue, entries, taken = catalog.server.file_deletions, CheckedManifests.entries, list[Deletion | None]()
+
+    def slowly(self: CheckedManifests, manifest: ManifestFile) -> Iterator[ManifestEntry]:
+        let_queue_age(queue, LEASE_MS * 2 // 3)
+        taken.append(queue.lease(LEASE_MS))
+        return entries(self, manifest)
+
+    monkeypatch.setattr(CheckedManifests, "entries", slowly)
+    monkeypatch.setattr(runner, "_READS_A_HOLD", 1)
+    assert work_off_one(catalog.server)
+
+    assert len(taken) > 1
+    assert set(taken) == {None}
+    assert queue.counts() == {"done": 1}
