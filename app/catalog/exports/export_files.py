@@ -12,11 +12,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import logging
 import re
 import zlib
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from app.catalog.context.places.file_names import EXPORTS
@@ -27,6 +28,8 @@ from app.fileio.bounded_reads import read_at_most
 from app.fileio.files import FileIO
 
 N = TypeVar("N", Namespace, TableIdentifier)
+log = logging.getLogger(__name__)
+
 FORMAT = "icetower-pointers"
 VERSION = 1
 MOST_BYTES: Final = 256 << 20
@@ -166,22 +169,31 @@ def list_exports(files: FileIO, folder: Location) -> list[ExportFile]:
 
 def namespace_line(namespace: Namespace, properties: dict[str, str]) -> str:
     """Return the line of a namespace."""
-    return _line({"namespace": list(namespace.levels), "properties": properties})
+    line = _line({"namespace": list(namespace.levels), "properties": properties})
+    if _fits(line):
+        return line
+    log.warning("the properties of namespace %s are too long for an export, and are not saved", namespace)
+    return _line({"namespace": list(namespace.levels), "properties": {}})
 
 
 def pointer_line(pointer: ExportedPointer) -> str:
     """Return the line of a table or view."""
-    left = {"left": sorted(pointer.left)} if pointer.left else {}
-    return _line(
-        {
-            pointer.kind: pointer.identifier.name,
-            "in": list(pointer.identifier.namespace.levels),
-            "uuid": pointer.uuid,
-            "metadata-location": pointer.location,
-            **left,
-            **({"read-only": True} if pointer.is_read_only else {}),
-        }
-    )
+    left = sorted(pointer.left)
+    while True:
+        line = _line(
+            {
+                pointer.kind: pointer.identifier.name,
+                "in": list(pointer.identifier.namespace.levels),
+                "uuid": pointer.uuid,
+                "metadata-location": pointer.location,
+                **({"left": left} if left else {}),
+                **({"read-only": True} if pointer.is_read_only else {}),
+            }
+        )
+        if _fits(line) or not left:
+            return line
+        # Names of metadata files begin with their numbers: the highest are the likeliest to be met.
+        left = left[len(left) // 2 + 1 :]
 
 
 def dropped_line(drop: ExportedDrop) -> str:
@@ -202,7 +214,8 @@ def dropped_line(drop: ExportedDrop) -> str:
         about["properties"] = drop.properties
     else:
         about |= {"name": drop.name, "uuid": drop.uuid, "metadata-location": drop.location}
-    return _line({"dropped": about | ({"read-only": True} if drop.is_read_only else {})})
+    line = _line({"dropped": about | ({"read-only": True} if drop.is_read_only else {})})
+    return line if _fits(line) or not drop.properties else dropped_line(replace(drop, properties={}))
 
 
 def unregistered_line(uuids: Sequence[TableUuid]) -> str:
@@ -212,13 +225,20 @@ def unregistered_line(uuids: Sequence[TableUuid]) -> str:
 
 def settings_line(settings: ExportedSettings) -> str:
     """Return the line of the warehouse itself."""
-    return _line({"settings": _settings_object(settings)})
+    line = _line({"settings": _settings_object(settings)})
+    if _fits(line) or not settings.has_any:
+        return line
+    log.warning("the settings of a warehouse are too long for an export, and are not saved")
+    return settings_line(ExportedSettings())
 
 
 def warehouse_line(warehouse: ExportedWarehouse) -> str:
     """Return the line of another warehouse."""
     about = {"name": warehouse.name, "root-location": warehouse.root_location, "layout": warehouse.layout}
-    return _line({"warehouse": about | _settings_object(warehouse.settings)})
+    line = _line({"warehouse": about | _settings_object(warehouse.settings)})
+    if _fits(line) or not warehouse.settings.has_any:
+        return line
+    return warehouse_line(replace(warehouse, settings=ExportedSettings()))
 
 
 def header_line(warehouse: str, root: str, at_ms: int, sequence: int) -> str:
@@ -393,6 +413,11 @@ def _lines(content: bytes) -> Iterator[dict[str, Any]]:
             if len(line) > _LONGEST_LINE or left_bytes < 0:
                 raise ValueError("it unpacks to more than an export can have")
             yield json.loads(line)
+
+
+def _fits(line: str) -> bool:
+    """Say whether a line can be read again: one that is too long would keep the whole export from it."""
+    return len(line) <= _LONGEST_LINE // 4 or len(line.encode()) <= _LONGEST_LINE
 
 
 def _line(value: dict[str, object]) -> str:

@@ -11,7 +11,7 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.deletions.orphan_search import OrphanWish, search_orphans
-from app.catalog.exports import writing
+from app.catalog.exports import export_files, writing
 from app.catalog.exports.export_files import (
     ExportedSettings,
     ExportedWarehouse,
@@ -382,6 +382,34 @@ def test_no_search_for_orphans_finds_an_export(tmp_path: Path) -> None:
 
     assert location not in {file.location for file in found.files.values()}
     assert found.listed_files > 0
+
+
+def test_what_is_too_long_for_a_line_keeps_no_export_from_being_read(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A namespace may have any number of properties, and a pointer may have been anywhere."""
+    monkeypatch.setattr(export_files, "_LONGEST_LINE", 1_000)
+    table_in(catalog)
+    places = [commit_to(catalog, SetProperties(updates={"a": f"{n}"})).location for n in range(20)]
+    for place in reversed(places):
+        named.register(catalog, TABLES, DEPARTURES, str(place), overwrite=True)
+    long, gone = Namespace(("long",)), Namespace(("gone",))
+    for namespace in (long, gone):
+        catalog.namespaces.create(catalog.warehouse.id, namespace, {"text": "ä" * 1_000}, catalog.author())
+    catalog = with_warehouse(
+        catalog, default_properties={"icetower.undrop.keep-ms": "9000000", "text": "x" * 1_000}
+    )
+    drop_namespace(catalog, gone)
+
+    location = export(catalog)
+
+    assert location is not None
+    found = read_export(catalog.files, location)
+    assert found.namespaces == {FLIGHTS: {}, long: {}}
+    assert found.pointers[DEPARTURES].location == places[0]
+    assert places[-1] in found.pointers[DEPARTURES].left
+    assert [(drop.namespace, drop.properties) for drop in found.dropped] == [(gone, {})]
+    assert found.settings == ExportedSettings()
 
 
 def test_exports_are_gzip_and_one_document_a_line(catalog: Catalog) -> None:
