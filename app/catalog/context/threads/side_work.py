@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from functools import partial
 from threading import BoundedSemaphore
 
 from app.errors import IcetowerError
@@ -25,17 +25,10 @@ class SideWork:
         """Begin to work if a thread is free, or can be started; else do nothing and return None."""
         if not self._free.acquire(blocking=False):
             return None
-        done: Future[None] = Future()
-        waiting = [work]
-        try:
-            self._threads.submit(self._run, waiting, done)
-        except RuntimeError:
-            # No thread can be started. It stays in the queue of those that there are: who takes it out does it.
-            with suppress(IndexError):
-                waiting.pop()
-                self._free.release()
-                return None
-        return done
+        started = start_in(self._threads, partial(self._run, work))
+        if started is None:
+            self._free.release()
+        return started
 
     def start(self, work: Callable[[], None]) -> Future[None]:
         """Begin to work; the future says when it is done, or what it raised."""
@@ -51,19 +44,32 @@ class SideWork:
             done.set_result(None)
         return done
 
-    def _run(self, waiting: list[Callable[[], None]], done: Future[None]) -> None:
-        try:
-            work = waiting.pop()
-        except IndexError:
-            return
-        error: BaseException | None = None
+    def _run(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except BaseException as raised:  # noqa: BLE001 - raised again where it is waited for
-            error = raised
-        self._free.release()
-        if error is None:
+        finally:
+            self._free.release()
+
+
+def start_in(threads: ThreadPoolExecutor, work: Callable[[], None]) -> Future[None] | None:
+    """Begin to work in a pool of threads; None if none can be started, and then it is never done.
+
+    The pool puts work aside before it looks for a thread, and would do it whenever one becomes free.
+    """
+    done: Future[None] = Future()
+    try:
+        threads.submit(_do, work, done)
+    except RuntimeError:
+        return None if done.cancel() else done
+    return done
+
+
+def _do(work: Callable[[], None], done: Future[None]) -> None:
+    try:
+        if done.set_running_or_notify_cancel():
+            work()
             done.set_result(None)
-        else:
-            done.set_exception(error)
-        del work, error, done  # they would lead to each other
+    except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+        done.set_exception(error)
+    finally:
+        del work, done  # an error leads to this frame

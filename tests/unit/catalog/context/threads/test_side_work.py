@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from functools import partial
 
 import pytest
 
@@ -48,22 +47,23 @@ def test_what_can_be_left_out_is_not_begun_while_all_threads_are_busy() -> None:
     assert begun == ["later"]
 
 
-def test_who_can_have_no_thread_works_itself_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    side_work, done = SideWork(2), list[int]()
+def test_who_gets_no_thread_works_itself_and_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    side_work = SideWork(2)
+    done: list[str] = []
 
-    def refuse(_thread: threading.Thread) -> None:
+    def start(_thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refuse)
-        for number in range(4):
-            side_work.start(partial(done.append, number)).result()
-        assert side_work.start_if_free(partial(done.append, -1)) is None
-    later = side_work.start_if_free(partial(done.append, 4))
-    assert later is not None
-    later.result()
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", start)
+        for _ in range(3):
+            side_work.start(lambda: done.append("itself")).result()
+            assert side_work.start_if_free(lambda: done.append("left out")) is None
 
-    assert done == [0, 1, 2, 3, 4]
+    for _ in range(2):
+        side_work.start(lambda: done.append("in a thread")).result()
+
+    assert done == ["itself"] * 3 + ["in a thread"] * 2
 
 
 @pytest.mark.parametrize("busy", [False, True])
