@@ -415,7 +415,9 @@ def test_page_with_a_long_name_of_a_column_has_few_files(catalog: Catalog) -> No
     schema = load_table(catalog).metadata.current_schema
     longest = NestedField(id=FieldId(90), name="x" * (7 << 20), required=False, type=parse_primitive("int"))
     wider = schema.replace(fields=(*schema.fields, longest))
-    commit_table(catalog, DEPARTURES, (), [AddSchema(schema_=wider), SetCurrentSchema(schema_id=SchemaId(-1))])
+    commit_table(
+        catalog, DEPARTURES, (), [AddSchema(schema_=wider), SetCurrentSchema(schema_id=SchemaId(-1))]
+    )
     filter_ = parse_expression({"type": "is-null", "term": {"type": "reference", "id": 90}})
 
     page = page_of(plan_scan(catalog, DEPARTURES, ScanRequest(filter=filter_)))
