@@ -26,6 +26,7 @@ CATCHING_EVERYTHING = {
     "app/catalog/context/seen/receipt_book.py": "the outermost handler of the thread that writes receipts",
     "app/catalog/context/threads/crew.py": "the error is raised again where the work is waited for",
     "app/catalog/context/threads/convoys.py": "each request has its error raised where it waits",
+    "app/catalog/context/threads/side_work.py": "the error is raised again where the work is waited for",
     "app/catalog/context/threads/side_by_side.py": "an error of a wait is raised by the one who waits",
     "app/catalog/deletions/housekeeping.py": "the outermost handler of the housekeeping thread",
     "app/api/entrance/front_door.py": "the outermost handler, which answers every failure",

@@ -13,12 +13,12 @@ from app.catalog.commits.joined_wishes import plan_all
 from app.catalog.commits.old_metadata import forget_old_metadata
 from app.catalog.commits.plans import Names, Staged
 from app.catalog.commits.races import attempt_in_turn
-from app.catalog.commits.wishes import ONE_IS_TO_BLAME, Wish, discard, lose_race
+from app.catalog.commits.wishes import Wish, discard, fail_all, give_up, leave_unknown, lose_race
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
 from app.database.pointers.moves import Advance, NameTaken, Unmoved
 from app.database.pointers.pointers import PutOutcome
-from app.errors import IcetowerError, PointerMoved, Unavailable
+from app.errors import IcetowerError
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +34,7 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
     attempts = max(1, catalog.rules.commit_attempts)
     names = frozenset[str]().union(*(wish.names for wish in wishes))
     lost = attempt_in_turn(catalog.server, names, attempts, lambda: _attempt(catalog, wishes))
-    for wish in lost:
-        wish.give_up(attempts)
-    for wish in _refused_in_vain(wishes, lost):
-        wish.fail(PointerMoved(wish.intentions[0].identifier, attempts))
+    give_up(wishes, lost, attempts)
 
 
 def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M, D]]:
@@ -55,42 +52,17 @@ def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M,
         outcome = _put(catalog, standing, staged)
     except IcetowerError as error:
         discard(files, standing)  # Raised only when the transaction certainly did not happen.
-        for wish in standing:
-            wish.fail(error)
-        if isinstance(error, ONE_IS_TO_BLAME) and len(wishes) > 1:
-            for wish in wishes:
-                land_all([wish])
-            return ()
-        for wish in _refused_in_vain(wishes, standing):
-            wish.fail(error)
+        for wish in fail_all(wishes, standing, error):
+            land_all([wish])
         return ()
     if outcome is PutOutcome.UNKNOWN and not _has_landed(catalog, standing, staged):
-        for wish in standing:
-            wish.leave_unknown()
-        for wish in _refused_in_vain(wishes, standing):
-            wish.fail(
-                Unavailable("What became of the commits before this one is not known; it changed nothing")
-            )
+        leave_unknown(wishes, standing)
         return ()
     if outcome is not PutOutcome.MOVED:
         _answer(catalog, standing, staged)
         return ()
     lose_race(files, standing)
     return standing
-
-
-def _refused_in_vain(wishes: Sequence[Wish[M, D]], standing: Sequence[Wish[M, D]]) -> list[Wish[M, D]]:
-    """Return those that may be refused only for what others before them wanted, which has not landed."""
-    behind = wishes[wishes.index(standing[0]) + 1 :] if standing else ()
-    refused = [wish for wish in behind if wish.is_refused and wish not in standing]
-    in_vain: list[Wish[M, D]] = []
-    for number, wish in enumerate(refused):
-        stands = wish.would_stand_alone()
-        if stands is None:
-            return in_vain + refused[number:]  # The others would wait for the same store as long again.
-        if stands:
-            in_vain.append(wish)
-    return in_vain
 
 
 def _put(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged[M, D]]) -> PutOutcome:

@@ -29,8 +29,10 @@ from app.errors import (
     CommitFailed,
     CommitStateUnknown,
     FilesBeingDeleted,
+    IcetowerError,
     IdempotencyKeyTaken,
     NotFound,
+    PointerMoved,
     Unavailable,
 )
 from app.waits import has_companions, wait_until_over
@@ -272,6 +274,53 @@ def discard(files: StagedFiles, wishes: Sequence[Wish[M, D]]) -> None:
     files.discard()
     for wish in wishes:
         wish.discard()
+
+
+def fail_all(
+    wishes: Sequence[Wish[M, D]], standing: Sequence[Wish[M, D]], error: IcetowerError
+) -> Sequence[Wish[M, D]]:
+    """End wishes that stand, and those refused for them alone; return whom to try alone.
+
+    That are all of them, where one of several is to blame for the error.
+    """
+    if isinstance(error, ONE_IS_TO_BLAME) and len(wishes) > 1:
+        return wishes
+    for wish in [*standing, *_refused_in_vain(wishes, standing)]:
+        wish.fail(error)
+    return ()
+
+
+def leave_unknown(wishes: Sequence[Wish[M, D]], standing: Sequence[Wish[M, D]]) -> None:
+    """End wishes that stand because they may have landed or not; their files stay."""
+    for wish in standing:
+        wish.leave_unknown()
+    for wish in _refused_in_vain(wishes, standing):
+        wish.fail(Unavailable("What became of the commits before this one is not known; it changed nothing"))
+
+
+def give_up(wishes: Sequence[Wish[M, D]], lost: Sequence[Wish[M, D]], attempts: int) -> None:
+    """End wishes that lost every race, and those that were refused for them alone."""
+    for wish in lost:
+        wish.give_up(attempts)
+    for wish in _refused_in_vain(wishes, lost):
+        wish.fail(PointerMoved(wish.intentions[0].identifier, attempts))
+
+
+def _refused_in_vain(wishes: Sequence[Wish[M, D]], standing: Sequence[Wish[M, D]]) -> list[Wish[M, D]]:
+    """Return those that were refused for what others before them wanted.
+
+    As those have not landed, they are planned once more, on what is stored.
+    """
+    behind = wishes[wishes.index(standing[0]) + 1 :] if standing else ()
+    refused = [wish for wish in behind if wish.is_refused and wish not in standing]
+    in_vain: list[Wish[M, D]] = []
+    for number, wish in enumerate(refused):
+        stands = wish.would_stand_alone()
+        if stands is None:
+            return in_vain + refused[number:]  # The others would wait for the same store as long again.
+        if stands:
+            in_vain.append(wish)
+    return in_vain
 
 
 def lose_race(files: StagedFiles, wishes: Sequence[Wish[M, D]]) -> None:

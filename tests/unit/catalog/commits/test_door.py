@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.catalog import named
 from app.catalog.commits.intentions import Intention
 from app.catalog.commits.landing import land
 from app.catalog.commits.table_commits import TableCommit
@@ -18,7 +19,7 @@ from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
-from app.errors import FilesUnavailable
+from app.errors import FilesUnavailable, NotAllowed
 from app.fileio.files import FileIO
 from tests.builders.catalogs import START_MS, with_server
 from tests.builders.failing_files import FailingFiles
@@ -76,6 +77,26 @@ def test_values_are_planned_anew_together_when_somebody_else_wins(catalog: Catal
     assert here.base.seen is not None
     assert here.base.seen.metadata_location == rival
     assert [entry.metadata_file for entry in there.loaded.metadata.metadata_log] == [other.location]
+
+
+def test_commit_does_not_land_in_what_has_become_another_catalogs_meanwhile(catalog: Catalog) -> None:
+    created = table_in(catalog)
+    assert created.location is not None
+    to_hand_over = [created.location]
+
+    def step(passed: str) -> None:
+        if passed == "before_put" and to_hand_over:
+            location = to_hand_over.pop()
+            named.register(catalog, TABLES, DEPARTURES, location, overwrite=True, read_only=True)
+
+    racing = with_server(catalog, step=step)
+
+    with pytest.raises(NotAllowed):
+        land(racing, [setting("owner")])
+
+    pointer = catalog.load(TABLES, DEPARTURES)
+    assert pointer.is_read_only
+    assert pointer.metadata_location == created.location
 
 
 def test_a_commit_that_lost_a_race_asks_other_processes_for_a_turn(catalog: Catalog, tmp_path: Path) -> None:

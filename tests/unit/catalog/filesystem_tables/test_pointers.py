@@ -9,9 +9,7 @@ import pytest
 
 from app.catalog import history, named, namespaces, tables
 from app.catalog.adoptions import adopt_table, adopted_from
-from app.catalog.commits.door import land_all
 from app.catalog.commits.table_commits import TableCommit, commit_transaction
-from app.catalog.commits.wishes import Wish
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES, VIEWS
@@ -31,11 +29,9 @@ from app.engine.change.updates import RemoveProperties, SetLocation, SetProperti
 from app.engine.model.identifiers import Namespace
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.jobs import Job
-from app.engine.model.table_metadata import TableMetadata
 from app.errors import (
     CorruptMetadata,
     IcetowerError,
-    IdempotencyKeyTaken,
     InvalidName,
     InvalidRequest,
     InvalidUpdate,
@@ -383,25 +379,6 @@ def test_a_key_is_remembered_with_what_it_did(tree: Catalog) -> None:
     assert outcome is not None
     loaded = named.load(tree, TABLES, T)
     assert outcome.result == f"{loaded.location}\n{loaded.metadata.uuid}"
-
-
-def test_a_request_that_is_sent_twice_at_once_is_done_once_and_no_key_is_lost(tree: Catalog) -> None:
-    def wish(key: str) -> Wish[TableMetadata, None]:
-        claim = IdempotencyClaim("tester", key, key, START_MS, START_MS + 10**9)
-        caller = replace(tree, caller=replace(CALLER, claim=claim))
-        return Wish(caller, [TableCommit(T, (), [SetProperties(updates={key: "here"})])])
-
-    wishes = [wish("other"), wish("twice"), wish("twice")]
-
-    land_all(wishes)
-
-    assert set(properties(tree)) >= {"other", "twice"}
-    for each in wishes[:2]:
-        each.results()
-    with pytest.raises(IdempotencyKeyTaken):
-        wishes[2].results()
-    for key in ("other", "twice"):
-        assert tree.server.idempotency_keys.find("tester", key, START_MS) is not None
 
 
 # ---------------------------------------------------------------------------------------------- adopting

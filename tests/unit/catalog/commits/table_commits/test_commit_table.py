@@ -37,7 +37,6 @@ from app.errors import (
     MetadataFileMissing,
     NoSuchNamespace,
     NoSuchTable,
-    NotAllowed,
     PointerMoved,
     RequirementFailed,
     StaleUpdate,
@@ -58,26 +57,6 @@ from tests.builders.tables import (
     view_in,
 )
 from tests.unit.catalog.commits.interference import ARRIVALS, creation_updates, files_in, interfering
-
-
-def test_commit_does_not_land_in_what_has_become_another_catalogs_meanwhile(catalog: Catalog) -> None:
-    created = table_in(catalog)
-    assert created.location is not None
-    to_hand_over = [created.location]
-
-    def step(passed: str) -> None:
-        if passed == "before_put" and to_hand_over:
-            location = to_hand_over.pop()
-            named.register(catalog, TABLES, DEPARTURES, location, overwrite=True, read_only=True)
-
-    racing = with_server(catalog, step=step)
-
-    with pytest.raises(NotAllowed):
-        commit_table(racing, DEPARTURES, [], [SetProperties(updates={"owner": "tower"})])
-
-    pointer = catalog.load(TABLES, DEPARTURES)
-    assert pointer.is_read_only
-    assert pointer.metadata_location == created.location
 
 
 def test_commit_moves_the_pointer_to_a_new_file_and_logs_the_old_one(catalog: Catalog) -> None:
