@@ -66,7 +66,7 @@ def test_repeated_commit_may_spell_the_uuid_in_another_case(catalog: Catalog, en
     namespace_in(catalog)
     new = creation_updates("ABCDEFAB-1111-1111-1111-111111111111")
     created = commit_table(catalog, DEPARTURES, [AssertCreate()], new)
-    requirements = [AssertTableUuid(uuid=TableUuid(created.metadata.uuid.lower())), NO_MAIN]
+    requirements = AssertTableUuid(uuid=TableUuid(created.metadata.uuid.lower())), NO_MAIN
     updates = append(snapshot_on(created.metadata))
     first = commit_table(catalog, DEPARTURES, requirements, updates)
 
