@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -148,9 +149,16 @@ def _bounds(path: str, name: str, given: BoundsBody | None) -> dict[int, bytes] 
         raise InvalidDataFile(path, f"its {name} are not the hexadecimal digits of bytes") from error
 
 
-def _pairs(path: str, name: str, keys: tuple[int, ...], values: tuple[Any, ...]) -> list[tuple[int, Any]]:
+def _pairs(path: str, name: str, keys: tuple[int, ...], values: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
+    """Yield keys and values one by one, so that other threads run in between.
+
+    Clients can choose numbers with which a dictionary takes time with the square of their number.
+    """
     if len(keys) != len(values):
         raise InvalidDataFile(path, f"its {name} have {len(keys)} keys and {len(values)} values")
-    if len(set(keys)) != len(keys):
-        raise InvalidDataFile(path, f"its {name} have a field id twice")
-    return list(zip(keys, values, strict=True))
+    seen: set[int] = set()
+    for key, value in zip(keys, values, strict=True):
+        if key in seen:
+            raise InvalidDataFile(path, f"its {name} have a field id twice")
+        seen.add(key)
+        yield key, value

@@ -70,8 +70,12 @@ class ByFieldIdBody(ExtensionBody, Generic[Item]):
         return self
 
     def items(self) -> Iterator[tuple[int, Item]]:
-        """Return field ids and their values."""
-        return zip(self.keys, self.values, strict=True)
+        """Yield field ids and their values, one by one, so that other threads run in between.
+
+        Clients can choose numbers with which a dictionary takes time with the square of their number.
+        """
+        for key, value in zip(self.keys, self.values, strict=True):  # noqa: UP028 - that would not let them run
+            yield key, value
 
 
 Counts = ByFieldIdBody[Number] | None
