@@ -204,7 +204,7 @@ def sendable(value: Any) -> Any:
 
 
 def _shortened(text: str, longest: int) -> str:
-    """Return a text as it can be sent; what is cut off, which may be megabytes, is not looked at."""
+    """Return a text as it can be sent; what is cut off is not looked at."""
     shown = text[:longest].encode("utf-8", "replace").decode("utf-8")
     return shown if len(text) <= longest else shown + "…"
 

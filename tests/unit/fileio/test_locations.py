@@ -360,17 +360,6 @@ def test_folders_around_a_file(location: str, folders: list[str]) -> None:
     assert folders_of(location) == folders
 
 
-def test_what_is_longer_than_any_name_is_in_no_folder() -> None:
-    """The folders of this one, each with all before it, would take 2 TB."""
-    location = "s3://b/" + "a/" * (1 << 20) + "f"
-
-    for ask in (folders_of, folder_around, folder_name):
-        with pytest.raises(InvalidLocation, match="more than 32768"):
-            ask(location)
-    assert place_of(location) == location
-    assert not may_be_inside(location, "s3://b")
-
-
 @pytest.mark.parametrize("spelling", ["file:///a/b", "file:/a/b/", "/a//b", "/a/b//"])
 def test_one_folder_has_one_name(spelling: str) -> None:
     assert folder_name(spelling) == "file:///a/b/"
