@@ -127,9 +127,10 @@ def _count_data(found: FileSummary, by_number: dict[int, PartitionCounts], live:
         at = [place for place, kind in enumerate(live.kinds) if kind is ContentKind.DATA]
         numbers, sizes = [numbers[place] for place in at], [sizes[place] for place in at]
         sequences, orders = [sequences[place] for place in at], [orders[place] for place in at]
-    for size, files in Counter(sizes).items():
-        found.sizes[rounded_size(size)] += files
-    found.sort_orders.update(orders)
+    # Rounded before they are counted, and orders one by one: writers can choose numbers of which a dictionary takes
+    # minutes to be made, and no other thread would run in that time.
+    found.sizes.update(map(rounded_size, sizes))
+    found.sort_orders.update(order for order in orders)
     for number, files in Counter(numbers).items():
         by_number[number].data_files = files
     for number, sequence in set(zip(numbers, sequences, strict=True)):
