@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 from app import telemetry
 from app.catalog.context.seen.receipt_book import FAILURES_KEPT_MS
 from app.catalog.context.server import Server
+from app.catalog.context.threads.side_work import start_in
 from app.catalog.deletions.foreign_looks import UnknownReaders
 from app.catalog.deletions.queue import work_off
 from app.catalog.deletions.runner import LEASE_MS
@@ -158,7 +160,11 @@ class _Deleters:
             if deletion is None:
                 return
             self._busy.add(deletion.warehouse_id)
-            pool.submit(self._work_off, deletion)
+            if start_in(pool, partial(self._work_off, deletion)) is None:
+                log.warning("no thread can be started to delete files of %s now", deletion.identifier)
+                self._busy.discard(deletion.warehouse_id)
+                self._server.file_deletions.release(deletion.id)
+                return
 
     def _work_off(self, deletion: Deletion) -> None:
         _survive(lambda: work_off(self._server, deletion))

@@ -113,6 +113,27 @@ def test_one_entry_of_a_warehouse_is_worked_off_at_a_time(
         store.is_well.set()
 
 
+def test_where_no_thread_can_be_started_a_purge_is_tried_again(
+    warehouses: tuple[Catalog, Catalog, StuckFiles], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, _, store = warehouses
+    store.is_well.set()
+    start, refused = threading.Thread.start, list[str]()
+
+    def start_later(thread: threading.Thread) -> None:
+        if thread.name.startswith("deletions") and not refused:
+            refused.append(thread.name)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_later)
+
+    with housekeeping(slow.server):
+        wait_until(lambda: files_left(slow) == 0)
+
+    assert refused
+
+
 def test_nothing_ends_by_the_own_clock_of_a_server_that_does_not_know_the_databases_time(
     warehouses: tuple[Catalog, Catalog, StuckFiles],
 ) -> None:
