@@ -129,4 +129,5 @@ class _Work:
 
 
 def _is_same(now: ListedFile, then: ListedFile) -> bool:
-    return (now.size_bytes, now.modified_ms) == (then.size_bytes, then.modified_ms)
+    # HTTP dates a single file to the second, and some stores date the files of a listing to the millisecond.
+    return (now.size_bytes, now.modified_ms // 1000) == (then.size_bytes, then.modified_ms // 1000)
