@@ -41,10 +41,16 @@ class PunctualChecks:
     def _begun(self, name: str) -> asyncio.Task[str | None]:
         running = self._running.get(name)
         if running is None or running.done():
-            run = partial(to_thread.run_sync, self._checks[name], abandon_on_cancel=True)
-            running = asyncio.get_running_loop().create_task(run(limiter=CapacityLimiter(1)))
+            running = asyncio.get_running_loop().create_task(_in_thread(self._checks[name]))
             self._running[name] = running
         return running
+
+
+async def _in_thread(check: Callable[[], str | None]) -> str | None:
+    try:
+        return await to_thread.run_sync(check, abandon_on_cancel=True, limiter=CapacityLimiter(1))
+    except RuntimeError as error:  # no thread can be started
+        return f"It could not be begun: {error}"
 
 
 def readiness(

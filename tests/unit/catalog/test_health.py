@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from anyio import to_thread
 
 from app.catalog.health import PunctualChecks
@@ -49,6 +50,24 @@ def test_a_check_that_does_not_answer_is_a_problem_and_the_others_are_answered()
             return found
 
         assert asyncio.run(ask()) == {"a": LATE, "b": None, "c": "broken"}
+
+
+def test_a_check_for_which_no_thread_can_be_started_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = PunctualChecks({"a": lambda: None})
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if "AnyIO" in thread.name:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    async def ask() -> list[dict[str, str | None]]:
+        with monkeypatch.context() as full:
+            full.setattr(threading.Thread, "start", refuse)
+            before = await checks.problems()
+        return [before, await checks.problems()]
+
+    assert asyncio.run(ask()) == [{"a": "It could not be begun: can't start new thread"}, {"a": None}]
 
 
 def test_a_check_runs_once_however_many_ask_and_anew_when_it_has_ended() -> None:
