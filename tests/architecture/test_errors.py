@@ -28,6 +28,7 @@ CATCHING_EVERYTHING = {
     "app/catalog/context/threads/convoys.py": "each request has its error raised where it waits",
     "app/catalog/context/threads/side_work.py": "the error is raised again where the work is waited for",
     "app/catalog/context/threads/side_by_side.py": "an error of a wait is raised by the one who waits",
+    "app/catalog/deletions/queue.py": "what becomes of an entry is noted, so that people see that it waits",
     "app/catalog/deletions/housekeeping.py": "the outermost handler of the housekeeping thread",
     "app/api/entrance/front_door.py": "the outermost handler, which answers every failure",
     "app/catalog/commits/guard.py": "a mistake in the guard must not fail the commits it watches",

@@ -47,7 +47,7 @@ def tables_that_count(catalog: Catalog) -> Iterator[Pointer]:
 
 
 def _has_rows(catalog: Catalog, pointer: Pointer) -> bool:
-    """Say whether a table is one of rows, too; any table may claim its folder. Without a uuid nobody can know."""
+    """Say whether a table is one of rows, too, or has no uuid by which to know it."""
     neighbours, uuid = catalog.server.neighbours, pointer.uuid
     return (
         not uuid

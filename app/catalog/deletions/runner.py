@@ -45,7 +45,7 @@ def hold_on(catalog: Catalog, deletion: Deletion) -> None:
 
 
 class HeldManifests(CheckedManifests):
-    """Manifests that are read for an entry in the queue: for a large table that takes longer than a lease."""
+    """Manifests that are read for an entry in the queue, which may take longer than a lease."""
 
     def __init__(self, catalog: Catalog, table: TableMetadata | None, deletion: Deletion) -> None:
         """Hold the entry for longer now and then."""

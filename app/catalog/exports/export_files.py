@@ -416,7 +416,7 @@ def _lines(content: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _fits(line: str) -> bool:
-    """Say whether a line can be read again: one that is too long would keep the whole export from it."""
+    """Say whether a line can be read again. One that cannot makes the whole export useless."""
     return len(line) <= _LONGEST_LINE // 4 or len(line.encode()) <= _LONGEST_LINE
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from app.catalog.deletions.purge import PurgedPlaces
 from app.database import pointer_states
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import PointerKind
+from app.database.pointers.recoverable import NO_RECOVERY, PURGE_NOW
 from app.engine.model.ids import Location
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
 
@@ -84,3 +86,21 @@ def test_pointers_as_they_are_now_come_page_by_page_all_or_those_of_which_there_
     assert list(states.current(after=states.last_event())) == []
     assert states.find(now[3].id) == now[3]
     assert states.find(gone.id) is None
+
+
+def test_the_last_state_of_a_table_says_whether_a_purge_has_deleted_it(stores: Stores) -> None:
+    states, queue = pointer_states.PointerStates(stores.database), stores.file_deletions
+    stores.add_namespace("a")
+    for each in ("purged", "waits", "queued", "dropped"):
+        stores.add(f"a.{each}", uuid=each)
+        recovery = NO_RECOVERY if each == "dropped" else PURGE_NOW
+        stores.pointers.drop(stores.id, name(f"a.{each}"), PointerKind.TABLE, AUTHOR, recovery=recovery)
+    purged, waits = queue.lease(60_000), queue.lease(60_000)
+    assert purged is not None
+    assert waits is not None
+    queue.finish(purged.id, "done")
+    queue.come_back(waits.id, 60_000, PurgedPlaces(frozenset(), Location("a")).to_json(waits=True))
+
+    found = {state.location.split("/")[0]: state.is_purged for state in states.left()}
+
+    assert found == {"a.purged": True, "a.waits": True, "a.queued": False, "a.dropped": False}

@@ -52,9 +52,9 @@ class SideWork:
 
 
 def start_in(threads: ThreadPoolExecutor, work: Callable[[], None]) -> Future[None] | None:
-    """Begin to work in a pool of threads; None if none can be started, and then it is never done.
+    """Begin to work in a pool of threads; return None if no thread can be started.
 
-    The pool puts work aside before it looks for a thread, and would do it whenever one becomes free.
+    The pool puts work aside before it looks for a thread, and would do it whenever one becomes free: not so here.
     """
     done: Future[None] = Future()
     try:
