@@ -93,10 +93,7 @@ class UnpackedManifest:
         for content in set(picked.columns["content"]):
             if ((content or FileContent.DATA) is FileContent.DATA) != is_data:
                 raise self._invalid(f"it is of {manifest.content.name.lower()}, and an entry is not")
-        try:
-            partitions = [partition_tuple(partition, field_ids) for partition in picked.partitions]
-        except ValueError as error:
-            raise self._invalid(error) from error
+        partitions = [partition_tuple(partition, field_ids) for partition in picked.partitions]
         live = len(picked.partition_numbers)
         return LiveColumns(
             manifest.partition_spec_id,

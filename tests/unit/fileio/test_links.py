@@ -10,6 +10,7 @@ from app.engine.model.ids import Location
 from app.errors import InvalidLocation
 from app.fileio.links import links_below, real_location
 from app.fileio.local import LocalFiles
+from app.fileio.locations import folder_around, folder_name, folders_of, may_be_inside, place_of
 from app.fileio.schemes import files_for
 
 OUT = "a symbolic link leads out of the warehouse"
@@ -126,3 +127,14 @@ def test_a_path_that_is_longer_than_any_is_not_followed(root: Path) -> None:
 
     assert real_location(location) == location
     assert real_location(f"file://{root}/u/a") == f"file://{root}/t/a"
+
+
+def test_what_is_longer_than_any_name_is_in_no_folder() -> None:
+    """The folders of this one, each with all before it, would take 2 TB."""
+    location = "s3://b/" + "a/" * (1 << 20) + "f"
+
+    for ask in (folders_of, folder_around, folder_name):
+        with pytest.raises(InvalidLocation, match="more than 32768"):
+            ask(location)
+    assert place_of(location) == location
+    assert not may_be_inside(location, "s3://b")

@@ -353,11 +353,3 @@ def test_header_that_is_longer_than_any() -> None:
     content = write_packed(Packing(schema_with([])), [record()], spec)
     with pytest.raises(InvalidMetadata, match="its partition spec is too long"):
         ManifestColumns(LISTED, content)
-
-
-@pytest.mark.parametrize("kind", [{"type": "array", "items": "int"}, {"type": "map", "values": "string"}])
-def test_partition_value_of_several_parts_is_none(kind: Any) -> None:
-    with pytest.raises(
-        InvalidMetadata, match=f"Cannot read manifest {LOCATION}: a partition has a value that"
-    ):
-        read(schema_with([field(1000, "p", kind)]), record(b"\x00"))
