@@ -11,8 +11,8 @@ import orjson
 from pydantic import Field
 
 from app.client.answers import ServerAnswer
-from app.client.http.failures import ScanNotPlanned
-from app.client.http.http_calls import CatalogCalls, HttpCalls
+from app.client.http.failures import AnswerNotUnderstood, ScanNotPlanned
+from app.client.http.http_calls import MOST_PAGES, CatalogCalls, HttpCalls
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import TableIdentifier
 
@@ -96,11 +96,15 @@ class ScanCalls(CatalogCalls):
             reason = (answer.error or {}).get("message", f"the plan is {answer.status}")
             raise ScanNotPlanned(f"The server could not plan the scan: {reason}")
         _add(plan, answer)
-        left = list(answer.plan_tasks)
+        left, seen = list(answer.plan_tasks), set[str]()
         while left:
-            page = self._calls.read(
-                ScanTasksAnswer, "POST", f"{table}/tasks", body={"plan-task": left.pop(0)}
-            )
+            task = left.pop(0)
+            if task in seen or len(seen) >= MOST_PAGES:
+                # To stop here would look as if these were all files.
+                reason = "it sends a plan task again" if task in seen else "its plan has no end"
+                raise AnswerNotUnderstood(f"{self._calls.uri}/{table}/tasks", 200, reason)
+            seen.add(task)
+            page = self._calls.read(ScanTasksAnswer, "POST", f"{table}/tasks", body={"plan-task": task})
             plan.answers += 1
             left += page.plan_tasks
             _add(plan, page)

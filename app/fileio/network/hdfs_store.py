@@ -68,10 +68,7 @@ class HdfsStore:
             if size_bytes > max_bytes:
                 return None
             expect(size_bytes)
-            content = b"".join(pieces)
-            if len(content) != size_bytes:
-                raise OSError(f"{len(content)} bytes came of {size_bytes}")
-            return content
+            return _whole(pieces, size_bytes)
 
     def read_tail(self, location: Location, most_bytes: int, expect: Callable[[int], None] = _ignore) -> Tail:
         """Return the last bytes of a file and its size; `expect` hears how many bytes are read."""
@@ -84,10 +81,7 @@ class HdfsStore:
             expect(wanted)
             span = {"offset": str(size_bytes - wanted), "length": str(wanted)}
             with self._calls.opened(path, **span) as (_, pieces):
-                content = b"".join(pieces)
-            if len(content) != wanted:
-                raise OSError(f"{len(content)} bytes came of {wanted}")
-            return Tail(size_bytes, content)
+                return Tail(size_bytes, _whole(pieces, wanted))
 
     def write_new(self, location: Location, content: bytes) -> None:
         path = self._file_at(location)
@@ -263,7 +257,7 @@ class HdfsStore:
         """
         try:
             with self._calls.opened(path, length=str(most_bytes + 1)) as (_, pieces):
-                return b"".join(pieces)
+                return _begun(pieces, most_bytes + 1)
         except HdfsRefusal as error:
             if _is_missing(error):  # a folder
                 return b""
@@ -374,6 +368,25 @@ class HdfsStore:
             raise FilesUnavailable(f"Cannot {verb} {location}: the answer is not WebHDFS's") from error
         except (OSError, ValueError) as error:
             raise object_store_failure(verb, location, error, self._secrets) from error
+
+
+def _begun(pieces: Iterator[bytes], most_bytes: int) -> bytes:
+    """Return the pieces of a file together, and take no more once there are too many bytes."""
+    taken, size_bytes = [], 0
+    for piece in pieces:
+        taken.append(piece)
+        size_bytes += len(piece)
+        if size_bytes > most_bytes:
+            break
+    return b"".join(taken)
+
+
+def _whole(pieces: Iterator[bytes], size_bytes: int) -> bytes:
+    """Return a file of this size; raises `OSError` if that is not what comes."""
+    content = _begun(pieces, size_bytes)
+    if len(content) != size_bytes:
+        raise OSError(f"{len(content)} bytes came of {size_bytes}")
+    return content
 
 
 def _listed(location: Location, status: dict[str, Any]) -> ListedFile:

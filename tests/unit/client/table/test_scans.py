@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.client.http.failures import ScanNotPlanned
+from app.client.http.failures import AnswerNotUnderstood, ScanNotPlanned
 from app.client.table.scans import ScanCalls
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from tests.unit.client.scripted_server import ScriptedServer, ok
@@ -53,6 +53,17 @@ def test_tasks_are_followed_to_the_last_file() -> None:
     assert paths(server) == [f"POST {TABLE}/plan", *[f"POST {TABLE}/tasks"] * 3]
     sent = [json.loads(request.content) for request in server.requests]
     assert sent == [{"select": ["id"]}, *({"plan-task": token} for token in ("one", "two", "three"))]
+
+
+def test_plan_task_that_comes_again_ends_the_plan() -> None:
+    """It would go on for ever, with more and more files."""
+    again = ok(tasks(["b"], ["one"]))
+    server = ScriptedServer(
+        [ok({"status": "completed", "plan-id": "p", **tasks(["a"], ["one"])}), again, again]
+    )
+
+    with pytest.raises(AnswerNotUnderstood, match="it sends a plan task again"):
+        ScanCalls(server.calls(), "v1/wh").plan(ORDERS, {})
 
 
 def test_plan_is_waited_for_longer_each_time() -> None:

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
 import pytest
 
-from app.errors import InvalidLocation, InvalidSetting
+from app.engine.model.ids import Location
+from app.errors import FilesUnavailable, InvalidLocation, InvalidSetting
 from app.fileio.network.hdfs import cluster_of
+from app.fileio.network.hdfs_calls import HdfsCalls
+from app.fileio.network.hdfs_store import HdfsStore
 from app.fileio.schemes import check_storage
 from app.fileio.storage_settings import StorageSettings
 
@@ -70,3 +77,40 @@ def test_a_warehouse_has_one_cluster(storage: dict[str, str], ours: list[str], o
     for location in others:
         with pytest.raises(InvalidLocation, match="another HDFS"):
             check_storage(location, storage)
+
+
+class EndlessFile:
+    """A cluster with one file of ten bytes, which a data node goes on to send for ever."""
+
+    def __init__(self) -> None:
+        self.sent_bytes = 0
+
+    def ask(self, *_: str, **__: str) -> dict[str, Any]:
+        return {"FileStatus": {"type": "FILE", "length": 10, "modificationTime": 0}}
+
+    @contextmanager
+    def opened(self, *_: str, **__: str) -> Iterator[tuple[int | None, Iterator[bytes]]]:
+        yield None, self._pieces()
+
+    def _pieces(self) -> Iterator[bytes]:
+        while True:
+            self.sent_bytes += 4
+            assert self.sent_bytes < 1000, "it would fill the memory"
+            yield b"1234"
+
+
+@pytest.mark.parametrize(
+    "read",
+    [lambda store, at: store.read(at), lambda store, at: store.read_tail(at, 5)],
+    ids=["whole", "tail"],
+)
+def test_a_file_that_does_not_end_is_not_read_to_its_end(
+    read: Callable[[HdfsStore, Location], object],
+) -> None:
+    cluster = EndlessFile()
+    store = HdfsStore(cast("HdfsCalls", cluster), lambda _location: "t/f")
+
+    with pytest.raises(FilesUnavailable, match="bytes came of"):
+        read(store, Location("hdfs://nn/t/f"))
+
+    assert cluster.sent_bytes < 20
