@@ -58,13 +58,15 @@ def start_in(threads: ThreadPoolExecutor, work: Callable[[], None]) -> Future[No
     """
     done: Future[None] = Future()
     try:
-        threads.submit(_do, work, done)
+        threads.submit(_do, [(work, done)])
     except RuntimeError:
         return None if done.cancel() else done
     return done
 
 
-def _do(work: Callable[[], None], done: Future[None]) -> None:
+def _do(waiting: list[tuple[Callable[[], None], Future[None]]]) -> None:
+    # Taken out: an error leads to this frame and to the pool's, which has what it handed over.
+    work, done = waiting.pop()
     try:
         if done.set_running_or_notify_cancel():
             work()
@@ -72,4 +74,4 @@ def _do(work: Callable[[], None], done: Future[None]) -> None:
     except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
         done.set_exception(error)
     finally:
-        del work, done  # an error leads to this frame
+        del work, done
