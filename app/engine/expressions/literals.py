@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from enum import Enum
@@ -15,7 +14,7 @@ from app.engine.expressions.expressions import Literal, Value
 from app.engine.model.data_types.json_values import from_json_value
 from app.engine.model.data_types.moments import UNITS_A_DAY
 from app.engine.model.data_types.types import PrimitiveType
-from app.engine.model.data_types.values import LARGEST_FLOAT, nearest_float
+from app.engine.model.data_types.values import LARGEST, nearest_float
 from app.engine.model.document import MAX_INT, MAX_LONG
 
 _RANGES: Final = {
@@ -123,8 +122,7 @@ def _floating(value: float | Decimal, kind: PrimitiveType) -> float | Between:
         # The column's values are floats of 32 bits too.
         return nearest_float(number)
     except OverflowError:
-        largest = LARGEST_FLOAT if kind.kind == "float" else sys.float_info.max
-        return Between(largest) if value > 0 else Between(-math.inf)
+        return Between(LARGEST[kind.kind]) if value > 0 else Between(-math.inf)
 
 
 def _decimal(value: float | Decimal, kind: PrimitiveType) -> Decimal | Between:

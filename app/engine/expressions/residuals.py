@@ -16,13 +16,14 @@ from app.engine.expressions.projection import (
     partition_sources,
     strictly_projected,
 )
-from app.engine.model.data_types.values import LARGEST_FLOAT
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import LARGEST
 from app.engine.model.ids import FieldId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 
 _BESIDE_INFINITY: Final = {e.Operation.LT_EQ: e.Operation.LT, e.Operation.GT: e.Operation.GT_EQ}
-"""What the only comparisons with minus infinity are with the lowest float."""
+"""What the only comparisons with minus infinity are with the lowest number."""
 ResidualFunction = Callable[[Sequence[Any]], e.Expression]
 _Sources = dict[FieldId, tuple[PartitionSource, ...]]
 
@@ -87,11 +88,12 @@ def _plain(predicate: e.Predicate, bound: e.BoundPredicate) -> e.Predicate:
     operation, term, literals = predicate.operation, predicate.term, predicate.literals
     if any(literal.data_type is not None for literal in literals):
         # Less than noon is, of days, no later than that day.
-        operation, values = bound.operation, bound.values
+        operation, values, kind = bound.operation, bound.values, bound.term.type
+        assert isinstance(kind, PrimitiveType)  # nothing else can be compared
         if values == (-math.inf,):
-            # A double below all floats. Clients could not read infinity back.
-            operation, values = _BESIDE_INFINITY[operation], (-LARGEST_FLOAT,)
-        literals = tuple(e.Literal(value_json(bound.term.type, value)) for value in values)
+            # A number below all of the type. Clients could not read infinity back.
+            operation, values = _BESIDE_INFINITY[operation], (-LARGEST[kind.kind],)
+        literals = tuple(e.Literal(value_json(kind, value)) for value in values)
     match term:
         case e.IdReference():
             term = e.NamedReference(bound.reference.name)

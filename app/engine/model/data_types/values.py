@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 from collections.abc import Mapping
 from decimal import Context, Decimal, DecimalException
 from typing import Any, Final
@@ -49,6 +50,8 @@ UNORDERED_KINDS: Final = frozenset({"variant", "geometry", "geography"})
 """Values of these have no order, and their bounds are no values."""
 LARGEST_FLOAT: Final = 3.4028234663852886e38
 """The largest number that a float of 32 bits can hold."""
+LARGEST: Final = {"float": LARGEST_FLOAT, "double": sys.float_info.max}
+"""The largest number of each floating type."""
 
 
 def to_bytes(kind: PrimitiveType, value: Any) -> bytes:

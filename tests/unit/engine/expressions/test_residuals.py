@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import pytest
@@ -57,15 +58,22 @@ def test_decimal_may_have_more_digits_than_the_column() -> None:
 @pytest.mark.parametrize(
     ("operation", "left"), [("lt", "lt"), ("lt-eq", "lt"), ("gt", "gt-eq"), ("gt-eq", "gt-eq")]
 )
-def test_number_below_all_floats_is_left_as_one_that_clients_can_read(operation: str, left: str) -> None:
-    typed = {"type": "literal", "value": -1e300, "data-type": "double"}
+@pytest.mark.parametrize(
+    ("kind", "value", "data_type", "lowest"),
+    [
+        ("float", -1e300, "double", -3.40282347e38),
+        ("double", f"-1{'0' * 309}", "string", -sys.float_info.max),
+    ],
+)
+def test_number_below_all_of_the_column_is_left_as_one_that_clients_can_read(
+    operation: str, left: str, kind: str, value: object, data_type: str, lowest: float
+) -> None:
+    typed = {"type": "literal", "value": value, "data-type": data_type}
     question = parse_expression({"type": operation, "term": "f", "value": typed})
 
-    function = residual_function(question, spec_of(), schema_of(f="float"))
+    function = residual_function(question, spec_of(), schema_of(f=kind))
 
-    found = to_json(function(()))
-    assert found["type"] == left
-    assert -3.41e38 < found["value"] < -3.4e38
+    assert to_json(function(())) == asked(left, lowest, of="f")
 
 
 def test_parts_simplify_each_by_itself() -> None:
