@@ -153,9 +153,9 @@ def look_at(
     for path, footer in _footers(paths, files):
         schema.add(path, footer)
     partitions = _partitions(paths, types or {}, root)
-    spellings = {name.casefold(): name for name in schema.names}
+    spellings = {name.lower(): name for name in schema.names}
     for name in partitions:
-        spelled = spellings.setdefault(name.casefold(), name)
+        spelled = spellings.setdefault(name.lower(), name)
         if spelled != name:
             raise InvalidDataFile(
                 paths[0], f"its folders name the column {name}, and files call it {spelled}"

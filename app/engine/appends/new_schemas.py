@@ -65,7 +65,7 @@ class NewSchema:
 
 def _merge(path: str, prefix: str, known: dict[str, _Column], columns: Sequence[FileColumn]) -> None:
     seen = set()
-    spellings = {other.casefold(): other for other in known}
+    spellings = {other.lower(): other for other in known}
     for column in columns:
         name = f"{prefix}{column.name}"
         if column.name in seen:
@@ -79,7 +79,7 @@ def _merge(path: str, prefix: str, known: dict[str, _Column], columns: Sequence[
             raise InvalidDataFile(path, "it has a column without a name")
         earlier = known.get(column.name)
         if earlier is None:
-            spelled = spellings.setdefault(column.name.casefold(), column.name)
+            spelled = spellings.setdefault(column.name.lower(), column.name)
             if spelled != column.name:
                 raise InvalidDataFile(
                     path,

@@ -116,3 +116,8 @@ def test_names_that_are_none_or_two_are_refused(columns: list[dict[str, pa.DataT
     """Rows of one column would be in two, and most engines could read neither."""
     with pytest.raises(InvalidDataFile, match=said):
         schema_of(*columns)
+
+
+def test_names_that_no_engine_takes_for_one_are_two_columns() -> None:
+    """Engines compare them in lower case, in which `ß` is not `ss`."""
+    assert list(schema_of({"maße": pa.int64(), "masse": pa.float64()})) == ["maße", "masse"]
