@@ -281,7 +281,7 @@ class _TableDryRun:
         """Return why the guard would reject this table's part; it only looks when all else is well."""
         if self.error is not None:
             return None
-        guard = CommitGuard(self._catalog, self._files, is_dry_run=True)
+        guard = CommitGuard(self._catalog, is_dry_run=True)
         try:
             guard.check(self._plan)
         except CommitRefused as refused:

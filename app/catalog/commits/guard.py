@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 from app import telemetry
 from app.catalog.commits.files.foreign_files import add_lists, brings_files, folders_to_note, foreign_files
-from app.catalog.commits.files.staged_files import StagedFiles
-from app.catalog.commits.intentions import D
+from app.catalog.commits.intentions import Base, D
 from app.catalog.commits.plans import Plan
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
 from app.catalog.context.places.table_places import places_of
 from app.catalog.manifests.budgeted_manifests import BudgetedTableManifests
-from app.engine.change.updates import AddSnapshot, Update
+from app.engine.change.updates import AddSnapshot
 from app.engine.guard.arrivals import arrivals
 from app.engine.guard.findings import Finding, Report
 from app.engine.guard.foreign_files import ForeignFiles
@@ -42,9 +41,8 @@ class CommitGuard:
         findings: what it found.
     """
 
-    def __init__(self, catalog: Catalog, files: StagedFiles, *, is_dry_run: bool = False) -> None:
+    def __init__(self, catalog: Catalog, *, is_dry_run: bool = False) -> None:
         self._catalog = catalog
-        self._files = files
         self._is_dry_run = is_dry_run
         self.findings: list[Finding] = []
         self._manifests: BudgetedTableManifests | None = None
@@ -70,7 +68,7 @@ class CommitGuard:
             if settings.mode is GuardMode.OFF:
                 self._look_if_needed(plan, base, after, foreign)
             else:
-                self._check(plan.base.identifier, base, updates, after, settings, foreign)
+                self._check(plan, base, after, settings, foreign)
         return folders_to_note(foreign)
 
     def _look_if_needed(
@@ -90,7 +88,7 @@ class CommitGuard:
             return
         try:
             for arrival in arrivals(base, plan.updates, after):
-                look_at(arrival, after, self._budgeted(base or after), lambda _location: True, foreign)
+                look_at(arrival, after, self._budgeted(plan.base, after), lambda _location: True, foreign)
         except Exception as error:  # noqa: BLE001 - an unguarded commit is not refused for what it brings
             foreign.is_known = False
             log.info("could not look at an unguarded commit to %s: %s", plan.base.identifier, error)
@@ -108,18 +106,17 @@ class CommitGuard:
 
     def _check(
         self,
-        identifier: TableIdentifier,
+        plan: Plan[M, D],
         base: TableMetadata | None,
-        updates: Sequence[Update],
         after: TableMetadata,
         settings: GuardSettings,
         foreign: ForeignFiles,
     ) -> None:
-        findings: list[Finding] = []
+        identifier, findings = plan.base.identifier, list[Finding]()
         is_inside_table = places_of(self._catalog, base, after)
         try:
-            for arrival in arrivals(base, updates, after):
-                report = look_at(arrival, after, self._budgeted(base or after), is_inside_table, foreign)
+            for arrival in arrivals(base, plan.updates, after):
+                report = look_at(arrival, after, self._budgeted(plan.base, after), is_inside_table, foreign)
                 kept = [item for item in report.findings if item.kind not in settings.ignored]
                 findings += kept
                 self._count(identifier, report, found=bool(kept))
@@ -137,11 +134,11 @@ class CommitGuard:
             log.exception("the guard met something unexpected in a commit to %s", identifier)
         self._report(identifier, findings, settings)
 
-    def _budgeted(self, table: TableMetadata) -> BudgetedTableManifests:
+    def _budgeted(self, base: Base[M], after: TableMetadata) -> BudgetedTableManifests:
         if self._manifests is None:
-            budget = self._catalog.rules.guard_read_bytes
-            self._manifests = BudgetedTableManifests(self._catalog, budget, self._files.contents)
-        return self._manifests.of(table)
+            self._manifests = BudgetedTableManifests(self._catalog, self._catalog.rules.guard_read_bytes)
+        before = base.metadata
+        return self._manifests.of(before if isinstance(before, TableMetadata) else after, base.staged)
 
     def _count(self, identifier: TableIdentifier, report: Report, *, found: bool) -> None:
         if report.unchecked:

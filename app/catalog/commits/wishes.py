@@ -53,7 +53,7 @@ class Wish(Generic[M, D]):
         self._first: list[Plan[M, D]] = []
         self._context = copy_context()
         self._files = StagedFiles(catalog)
-        self._guard = CommitGuard(catalog, self._files)
+        self._guard = CommitGuard(catalog)
         self._landed: list[Landed[M, D]] | None = None
         self._read_ahead: Future[None] | None = None
         self._error: BaseException | None = None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.locations import check_location
 from app.catalog.context.registrations import registration_of
+from app.catalog.manifests.table_manifests import FindStaged
 from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
@@ -27,20 +28,19 @@ class BudgetedTableManifests:
     next commit compares with this list, and the next query plans with these manifests.
     """
 
-    def __init__(
-        self, catalog: Catalog, max_bytes: int, staged: Mapping[Location, bytes] | None = None
-    ) -> None:
-        """Allow so many bytes; what the commit itself has written is `staged`, and costs nothing."""
+    def __init__(self, catalog: Catalog, max_bytes: int) -> None:
+        """Allow so many bytes."""
         self._catalog = catalog
         self._files = catalog.files
         self._source = self._source_under(0)
         self._left_bytes = max_bytes
         self._left_looks = MOST_LOOKS
         self._fetched: dict[Location, bytes] = {}
-        self._staged = {} if staged is None else staged
+        self._find_staged: FindStaged = _nothing
 
-    def of(self, table: TableMetadata) -> BudgetedTableManifests:
-        """Return the same, for the manifests of a table."""
+    def of(self, table: TableMetadata, staged: FindStaged | None) -> BudgetedTableManifests:
+        """Return the same, for the manifests of a table; what is `staged` costs nothing."""
+        self._find_staged = staged or _nothing
         self._source = self._source_under(registration_of(self._catalog, table))
         return self
 
@@ -83,7 +83,7 @@ class BudgetedTableManifests:
             FilesUnavailable: the store does not answer.
         """
         check_location(self._catalog, location, "manifest")
-        if location in self._staged:
+        if self._find_staged(location) is not None:
             return True
         if not self._left_looks:
             return None
@@ -92,7 +92,7 @@ class BudgetedTableManifests:
 
     def _fetch(self, location: Location) -> bool:
         """Read a file if it fits into the budget. Not inside the cache: its other readers have no budget."""
-        if location in self._staged:
+        if self._find_staged(location) is not None:
             return True
         content = read_at_most(self._files, location, self._left_bytes)
         if content is None:
@@ -107,7 +107,11 @@ class BudgetedTableManifests:
         return True
 
     def _fetched_or_read(self, location: Location) -> bytes:
-        content = self._staged.get(location) or self._fetched.pop(location, None)
+        content = self._find_staged(location) or self._fetched.pop(location, None)
         if content is not None:
             return content
         return read_bounded(self._files, location, self._catalog.server.manifest_cache.max_file_bytes)
+
+
+def _nothing(_location: Location) -> bytes | None:
+    return None

@@ -76,3 +76,16 @@ def test_guard_that_may_read_no_more_misses_no_manifest_that_is_not_stored_yet(c
 
     wanted.results()
     assert names_in(catalog) == ["a"]
+
+
+def test_guard_finds_the_lists_of_those_before_whatever_the_cache_keeps(catalog: Catalog) -> None:
+    """Else it would refuse a commit for what the server itself has not stored yet."""
+    forgetful = replace(catalog, server=replace(catalog.server, manifest_cache=ManifestCache(0)))
+    table_in(forgetful, properties={"icetower.guard": "reject"})
+    wishes = [appending(forgetful, "a"), appending(forgetful, "b", who="me")]
+
+    land_all(wishes)
+
+    for wish in wishes:
+        wish.results()
+    assert names_in(catalog) == ["a", "b"]
