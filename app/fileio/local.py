@@ -30,8 +30,8 @@ from app.waits import do_meanwhile
 # Some file systems have directories that cannot be synced, because they are synced already or by other means.
 _NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-# What a network file system says when no answer has come: the step may have been done.
-_NO_ANSWER = frozenset({errno.EIO, errno.EREMOTEIO, errno.ETIMEDOUT, errno.EINTR})
+# What a network file system says when no answer has come: the step may have been done. Only Linux has the last one.
+_NO_ANSWER = frozenset({errno.EIO, errno.ETIMEDOUT, errno.EINTR, getattr(errno, "EREMOTEIO", errno.EIO)})
 _MOST_REMEMBERED = 10_000
 # A count of attempts would end sooner the faster the machine is.
 _LONGEST_FIGHT_S = 5.0

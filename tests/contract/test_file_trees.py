@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Iterator
@@ -37,6 +39,7 @@ from app.tree_errors import TreeRefusal
 from tests.servers.s3 import S3Server
 from tests.servers.webhdfs import HdfsPlace
 
+ROOT = Path(__file__).parents[2]
 _BUCKET = "trees"
 Place = tuple[SchemedFiles, Location]
 
@@ -180,6 +183,13 @@ def test_a_link_without_an_answer_may_have_been_made(tmp_path: Path, monkeypatch
     with pytest.raises(CommitStateUnknown, match="Cannot tell whether"):
         LocalFiles().write_once(Location(f"file://{tmp_path}/v1"), b"x")
     assert [file.name for file in tmp_path.iterdir()] == ["v1"]
+
+
+def test_systems_that_lack_an_error_of_linux_have_local_files() -> None:
+    """As macOS."""
+    program = "import errno; vars(errno).pop('EREMOTEIO', None); import app.fileio.local"
+
+    assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
 
 
 def test_only_stores_that_can_promise_it_are_trees(tmp_path: Path) -> None:
