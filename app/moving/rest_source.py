@@ -70,7 +70,8 @@ class RestSource:
                 yield Entry(identifier, "view")
         except CatalogRefused as refused:
             # Servers that do not say what they serve may have no views.
-            if endpoints is not None or refused.status not in _NOT_SERVED:
+            may_have_none = endpoints is None and refused.status in _NOT_SERVED
+            if not may_have_none and not refused.is_missing_namespace:
                 raise
 
     def find_location(self, entry: Entry) -> str | None:

@@ -52,11 +52,15 @@ def test_namespaces_are_walked_page_by_page() -> None:
 
 
 def test_a_namespace_that_is_dropped_meanwhile_keeps_no_others_waiting() -> None:
-    first, second, third = (refusal(404, "NoSuchNamespaceException") for _ in range(3))
+    first, second, third, fourth = (refusal(404, "NoSuchNamespaceException") for _ in range(4))
     found, _ = source(ok({"namespaces": [["a"], ["b"]]}), first, ok({"namespaces": []}), second)
 
     assert list(found.namespaces()) == [A, Namespace(("b",))]
     assert list(found.entries(A)) == []
+    identifiers = {"identifiers": [{"namespace": ["a"], "name": "orders"}]}
+    views = ["GET /v1/{prefix}/namespaces/{namespace}/views"]
+    between, _ = source(ok(identifiers), fourth, endpoints=views)
+    assert list(between.entries(A)) == [ORDERS]
     nothing, _ = source(third)
     with pytest.raises(CallFailed):
         list(nothing.namespaces())
