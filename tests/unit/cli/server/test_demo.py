@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.fixture
+def any_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no two demos want the same port at the same moment."""
+    monkeypatch.setattr(server, "USUAL_PORT", 0)
+
+
 @pytest.mark.slow
 def test_the_demo_is_handed_its_own_arguments(bare: Icetower) -> None:
     explained = bare("demo", "--help")
@@ -62,6 +68,7 @@ def test_a_folder_of_another_server_is_not_emptied(tmp_path: Path) -> None:
     assert database.exists()
 
 
+@pytest.mark.usefixtures("any_port")
 def test_a_folder_of_an_earlier_demo_is_emptied(tmp_path: Path) -> None:
     with server.icetower(tmp_path):
         assert (tmp_path / "icetower.db").exists()
@@ -71,6 +78,7 @@ def test_a_folder_of_an_earlier_demo_is_emptied(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.usefixtures("any_port")
 def test_settings_of_the_callers_folder_are_not_those_of_the_demo(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
