@@ -115,8 +115,10 @@ def _floating(value: float | Decimal, kind: PrimitiveType) -> float | Between:
         number = float(value)
         if math.isnan(number):
             raise ValueError("NaN compares with nothing: use is-nan or not-nan")
-        if isinstance(value, float) and math.isinf(value):
-            raise ValueError("clients could not read infinity back from a plan")
+        if math.isinf(number):
+            if isinstance(value, float):
+                raise ValueError("clients could not read infinity back from a plan")
+            raise OverflowError  # A decimal, which does not say so by itself as a whole number does.
         if kind.kind == "double":
             return number
         # The column's values are floats of 32 bits too.

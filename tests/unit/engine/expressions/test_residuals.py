@@ -76,6 +76,15 @@ def test_number_below_all_of_the_column_is_left_as_one_that_clients_can_read(
     assert to_json(function(())) == asked(left, lowest, of="f")
 
 
+def test_number_above_all_of_the_column_is_left_as_one_that_clients_can_read() -> None:
+    typed = {"type": "literal", "value": f"1{'0' * 309}", "data-type": "string"}
+    question = parse_expression({"type": "gt", "term": "x", "value": typed})
+
+    assert to_json(residual_function(question, spec_of(), SCHEMA)(())) == asked(
+        "gt", sys.float_info.max, of="x"
+    )
+
+
 def test_parts_simplify_each_by_itself() -> None:
     by_id, by_name = asked("eq", 5, of="id"), asked("eq", "a", of="name")
     fields = [(1, "identity")]
