@@ -109,14 +109,14 @@ class Wish(Generic[M, D]):
         """Whether it may not be done to what it was planned on."""
         return isinstance(self._error, AlreadyExists | BadRequest | CommitFailed | NotFound)
 
-    def would_stand_alone(self) -> bool | None:
+    def can_land_alone(self) -> bool | None:
         """Plan it on what is stored, and say whether it is not refused there; nothing of it stays.
 
         None if what is stored cannot be read.
         """
-        stands = self.plan(Names())
+        can_land = self.plan(Names())
         self.discard()
-        return None if isinstance(self._error, Unavailable) else stands
+        return None if isinstance(self._error, Unavailable) else can_land
 
     def join(self, joined: Joined[M, D], base: Base[M]) -> bool:
         """Become a part of a change with others; False if it is refused."""
@@ -315,10 +315,10 @@ def _refused_in_vain(wishes: Sequence[Wish[M, D]], standing: Sequence[Wish[M, D]
     refused = [wish for wish in behind if wish.is_refused and wish not in standing]
     in_vain: list[Wish[M, D]] = []
     for number, wish in enumerate(refused):
-        stands = wish.would_stand_alone()
-        if stands is None:
+        can_land = wish.can_land_alone()
+        if can_land is None:
             return in_vain + refused[number:]  # The others would wait for the same store as long again.
-        if stands:
+        if can_land:
             in_vain.append(wish)
     return in_vain
 

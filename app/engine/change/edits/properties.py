@@ -81,7 +81,7 @@ def check_settable(properties: Mapping[str, str]) -> None:
     upgrade the table when such a client sets any property.
 
     Raises:
-        InvalidUpdate: one stands for such a fact, or has a value that makes no sense.
+        InvalidUpdate: one is the name of such a fact, or has a value that makes no sense.
     """
     for name in properties:
         if name in RESERVED:
