@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from app.database.connections.sqlite_files import check_log, sqlite_file
 from app.errors import DatabaseUnavailable, InvalidSetting
+from app.fileio.syncs import sync
 
 _PARTIAL = ".icetower-part"
 _BROKEN_OFF_AFTER_S = 3600.0
@@ -127,6 +128,6 @@ def _opened(source: Path) -> sqlite3.Connection:
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)

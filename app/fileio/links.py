@@ -1,19 +1,24 @@
 """Symbolic links in local warehouses: they may lead anywhere inside, and nowhere else."""
 
 # Paths are strings here, as in `local`.
-# ruff: noqa: PTH115
+# ruff: noqa: PTH110, PTH115, PTH120
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Final
 
 from app.errors import InvalidLocation
 from app.fileio.locations import LONGEST_LOCAL_PATH, is_inside, local_path, place_of, scheme_of
 
 # Needs no right to list a directory; only Linux has it.
 _JUST_TO_LOOK = getattr(os, "O_PATH", os.O_RDONLY)
+# Asks how the names of an opened file are spelled; only macOS has it, where `A` and `a` are mostly one file.
+_GET_PATH: Final[int | None] = getattr(fcntl, "F_GETPATH", None)
+_MOST_PATH_BYTES: Final = 1024
 
 
 def real_location(location: str) -> str:
@@ -27,7 +32,7 @@ def real_location(location: str) -> str:
         path = local_path(location)
         if len(path) > LONGEST_LOCAL_PATH:  # to look at each folder of it would take hours
             return location
-        real = os.path.realpath(path)
+        real = _real_path(path)
     except (InvalidLocation, OSError, ValueError):  # no file can be there
         return location
     return location if real == (path.rstrip("/") or "/") else f"file://{real}"
@@ -96,10 +101,10 @@ class LinksWithin:
         if not self._roots:
             return
         path = local_path(location)
-        real = _real_path(descriptor, path)
+        real = _path_opened(descriptor, path)
         if real == path or not any(is_inside(path, root) for root in self._roots):
             return
-        if not any(is_inside(real, os.path.realpath(root)) for root in self._roots):
+        if not any(is_inside(real, _real_path(root)) for root in self._roots):
             raise InvalidLocation(f"Cannot use {location}: a symbolic link leads out of the warehouse")
 
     def open_checked(self, directory: str) -> int:
@@ -127,8 +132,31 @@ class LinksWithin:
                 os.close(descriptor)
 
 
-def _real_path(descriptor: int, path: str) -> str:
+def _real_path(path: str) -> str:
+    """Return a path without symbolic links, each name as its folder spells it.
+
+    The last names need not be there.
+    """
+    real = os.path.realpath(path)
+    if _GET_PATH is None:
+        return real
+    present = real
+    while not os.path.exists(present):
+        present = os.path.dirname(present)
+    with suppress(OSError):
+        descriptor = os.open(present, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            return _path_opened(descriptor, present).rstrip("/") + real[len(present.rstrip("/")) :] or "/"
+        finally:
+            os.close(descriptor)
+    return real
+
+
+def _path_opened(descriptor: int, path: str) -> str:
+    """Return the real path of what was opened."""
     try:
+        if _GET_PATH is not None:
+            return os.fsdecode(fcntl.fcntl(descriptor, _GET_PATH, bytes(_MOST_PATH_BYTES)).rstrip(b"\0"))
         return os.readlink(f"/proc/self/fd/{descriptor}")
-    except OSError:  # not on Linux
+    except OSError:  # neither Linux nor macOS
         return os.path.realpath(path)

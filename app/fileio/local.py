@@ -22,6 +22,7 @@ from app.fileio.failures import local_failure
 from app.fileio.files import ListedFile
 from app.fileio.links import LinksWithin
 from app.fileio.locations import LONGEST_LOCAL_PATH, local_path
+from app.fileio.syncs import sync
 from app.fileio.tails import Tail
 from app.fileio.trees import FolderEntry
 from app.tree_errors import TreeRefusal
@@ -168,7 +169,7 @@ class LocalFiles:
                     descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
                     try:
                         _write_all(descriptor, content)
-                        os.fsync(descriptor)
+                        sync(descriptor)
                     finally:
                         os.close(descriptor)
                     yield folder, temporary, name
@@ -182,13 +183,15 @@ class LocalFiles:
 
     def list_folder(self, location: Location) -> list[FolderEntry] | None:
         try:
-            with self._links.checked(local_path(location)) as descriptor:
-                # Not the descriptor itself: it may only look.
+            descriptor = self._links.open_checked(local_path(location))
+            try:
                 found = [
                     FolderEntry(name, stat.S_ISDIR(status.st_mode))
-                    for name, status in _entries(f"/proc/self/fd/{descriptor}")
+                    for name, status in _entries(descriptor)
                     if stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)
                 ]
+            finally:
+                os.close(descriptor)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
@@ -266,7 +269,7 @@ class LocalFiles:
             raise local_failure("list", prefix, error) from error
 
     def _make_durable(self, new: _NewFile, directory: str) -> None:
-        os.fsync(new.file)
+        sync(new.file)
         self._anchor(directory, _sync_opened(new.folder))
 
     def _create(self, directory: str, name: str) -> _NewFile:
@@ -411,7 +414,7 @@ def _sync_directory(directory: str) -> tuple[int, int]:
 
 def _sync_opened(descriptor: int) -> tuple[int, int]:
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     except OSError as error:
         if error.errno not in _NOT_SYNCABLE:
             raise
@@ -423,8 +426,11 @@ def _listed(location: Location, status: os.stat_result) -> ListedFile:
     return ListedFile(location, status.st_size, status.st_mtime_ns // 1_000_000)
 
 
-def _entries(directory: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield what a directory holds; nothing if it is gone. Links stay links: no walk goes in circles."""
+def _entries(directory: str | int) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield what a directory, opened or not, holds; nothing if it is gone.
+
+    Links stay links: no walk goes in circles.
+    """
     try:
         entries = os.scandir(directory)
     except (FileNotFoundError, NotADirectoryError):

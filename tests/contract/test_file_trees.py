@@ -185,6 +185,22 @@ def test_a_link_without_an_answer_may_have_been_made(tmp_path: Path, monkeypatch
     assert [file.name for file in tmp_path.iterdir()] == ["v1"]
 
 
+def test_folders_are_listed_where_there_is_no_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS."""
+    (tmp_path / "v1").write_bytes(b"x")
+    real = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if str(path).startswith("/proc"):
+            raise FileNotFoundError(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+
+    found = LocalFiles().list_folder(Location(f"file://{tmp_path}"))
+    assert found == [FolderEntry("v1", is_folder=False)]
+
+
 def test_systems_that_lack_an_error_of_linux_have_local_files() -> None:
     """As macOS."""
     program = "import errno; vars(errno).pop('EREMOTEIO', None); import app.fileio.local"

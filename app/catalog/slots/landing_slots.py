@@ -159,11 +159,14 @@ def read_queue(stored: StoredQueue) -> LandingQueue:
     """Return the queue that is stored for a table, or a new one.
 
     After the database's clock was set back the times of a stored one are still to come: who is held back by them
-    would wait until then.
+    would wait until then. One that a server of another version has stored may have other fields.
     """
     if stored.content is None or stored.changed_ms - stored.now_ms > CLOCK_STEP_MS:
         return LandingQueue()
-    return LandingQueue.from_json(orjson.loads(stored.content))
+    try:
+        return LandingQueue.from_json(orjson.loads(stored.content))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return LandingQueue()
 
 
 @dataclass(frozen=True, slots=True)

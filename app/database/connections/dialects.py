@@ -176,6 +176,9 @@ def _set_up_sqlite_reader(connection: sqlite3.Connection, _record: object) -> No
 def _set_up_sqlite_writer(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
     connection.execute("PRAGMA synchronous = FULL")
+    # On macOS a sync does not reach the disk itself without these; see `app.fileio.syncs`.
+    connection.execute("PRAGMA fullfsync = ON")
+    connection.execute("PRAGMA checkpoint_fullfsync = ON")
     connection.execute("PRAGMA foreign_keys = ON")
     # From here on only the beginning of a transaction can meet another writer: `begin_when_free` waits for it.
     (record.info[BUSY_TIMEOUT_MS],) = connection.execute("PRAGMA busy_timeout").fetchone()

@@ -164,10 +164,16 @@ def test_a_commit_that_a_constraint_refuses_changes_nothing(stores: Stores) -> N
 
 def test_connections_for_writes_are_durable_and_check_foreign_keys(stores: Stores) -> None:
     def pragmas(connection: Connection) -> dict[str, Any]:
-        names = ("journal_mode", "synchronous", "foreign_keys")
+        names = ("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync", "foreign_keys")
         return {each: connection.exec_driver_sql(f"PRAGMA {each}").scalar_one() for each in names}
 
-    assert stores.database.write(pragmas) == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+    assert stores.database.write(pragmas) == {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "fullfsync": 1,
+        "checkpoint_fullfsync": 1,
+        "foreign_keys": 1,
+    }
 
 
 def test_processes_that_open_a_new_file_together_all_get_it(tmp_path: Path) -> None:

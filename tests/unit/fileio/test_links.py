@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import pytest
 
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation
+from app.fileio import links
 from app.fileio.links import links_below, real_location
 from app.fileio.local import LocalFiles
 from app.fileio.locations import folder_around, folder_name, folders_of, may_be_inside, place_of
@@ -138,3 +140,25 @@ def test_what_is_longer_than_any_name_is_in_no_folder() -> None:
             ask(location)
     assert place_of(location) == location
     assert not may_be_inside(location, "s3://b")
+
+
+GET_PATH = 50
+"""As macOS has it."""
+
+
+@pytest.mark.parametrize("below", ["", "/not/there/yet"])
+def test_names_are_spelled_as_the_file_system_has_them(
+    root: Path, monkeypatch: pytest.MonkeyPatch, below: str
+) -> None:
+    """On macOS `T` and `t` are mostly one folder: a table at each of them would have the other's files in its own."""
+
+    def control(descriptor: int, command: int, buffer: bytes) -> bytes:
+        assert command == GET_PATH
+        path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        return path.replace("/warehouse/t", "/Warehouse/T").encode().ljust(len(buffer), b"\0")
+
+    monkeypatch.setattr(links, "_GET_PATH", GET_PATH)
+    monkeypatch.setattr(fcntl, "fcntl", control)
+
+    assert real_location(f"file://{root}/t{below}") == f"file://{root.parent}/Warehouse/T{below}"
+    assert real_location("file:///") == "file:///"

@@ -171,6 +171,29 @@ def test_nobody_is_held_until_a_time_that_the_database_had_before_its_clock_was_
     run(course())
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{}",
+        "no JSON",
+        '{"window-ms": 1, "spacing-ms": 1, "interval-ms": 1, "head": [], "slots": []}',
+        '{"window-ms": 1, "spacing-ms": 1, "interval-ms": 1, "head": [0, 0], "slots": [{"writer": "a", "age": 1}]}',
+    ],
+)
+def test_a_queue_of_another_version_begins_anew(queues: LandingQueues, content: str) -> None:
+    assert queues.put(TABLE.pointer_id, queues.load(TABLE.pointer_id), content, is_reserved=True)
+
+    async def course() -> None:
+        slots = slots_on(queues)
+        await slots.ask(TABLE, "a")
+        await lose(slots, "b")
+        await idle(slots)
+
+    assert read_queue(queues.load(TABLE.pointer_id)) == LandingQueue()
+    run(course())
+    assert orjson.loads(queues.load(TABLE.pointer_id).content or "")["window-ms"]
+
+
 def earlier(seen: StoredQueue, by_ms: int) -> StoredQueue:
     return replace(seen, now_ms=seen.now_ms - by_ms)
 
