@@ -33,7 +33,10 @@ from tests.servers.postgres import PostgresServer
 
 
 def main(names: list[str]) -> None:
-    """Print each table as it is measured; when all were, write them to RESULTS.md."""
+    """Print each table as it is measured; when all were, write them to RESULTS.md.
+
+    One that fails does not keep those after it from being measured.
+    """
     with tempfile.TemporaryDirectory(prefix="icetower-bench-") as temporary, PostgresServer() as postgres:
         folder = Path(temporary)
 
@@ -67,11 +70,18 @@ def main(names: list[str]) -> None:
         unknown = set(names) - known.keys()
         if unknown:
             sys.exit(f"unknown: {', '.join(sorted(unknown))}; known are: {', '.join(known)}")
-        sections = []
+        sections, failed = [], []
         for name in names or known:
             title, measure = known[name]
-            sections.append(table(title, measure()))
-            print(f"{sections[-1]}\n", flush=True)
+            try:
+                sections.append(table(title, measure()))
+            except RuntimeError as error:
+                failed.append(f"failed: {name}: {error}")
+                print(f"{failed[-1]}\n", flush=True)
+            else:
+                print(f"{sections[-1]}\n", flush=True)
+        if failed:
+            sys.exit("\n".join(failed))
         if not names:
             RESULTS.write_text(page(sections, "make bench"), encoding="utf-8")
 

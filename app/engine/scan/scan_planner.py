@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
-from app.engine.model.files.entry_filters import ColumnarEntries, FileColumns
+from app.engine.model.files.entry_filters import ColumnarEntries, FileColumns, columnar
 from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
@@ -164,11 +164,12 @@ class ScanPlanner:
             InvalidMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
         """
         entries = self._source.entries(manifest)
-        if self.deletes.count or self._appended or not isinstance(entries, ColumnarEntries):
+        columns = columnar(entries)
+        if self.deletes.count or self._appended or columns is None:
             return self._one_by_one(manifest, entries)
         spec_id, residual = manifest.partition_spec_id, self._selection.residual
-        positions = self._selection.data_positions(manifest, entries)
-        return PlannedColumns(entries, positions, lambda partition: residual(spec_id, partition))
+        positions = self._selection.data_positions(manifest, columns)
+        return PlannedColumns(columns, positions, lambda partition: residual(spec_id, partition))
 
     def _one_by_one(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> Iterator[PlannedFile]:
         deletes_of = self.deletes.deletes_of

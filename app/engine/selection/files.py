@@ -24,7 +24,7 @@ from app.engine.expressions.projection import project_bound
 from app.engine.expressions.residuals import residual_function
 from app.engine.expressions.summary_evaluation import summaries_test
 from app.engine.expressions.value_ranges import value_ranges
-from app.engine.model.files.entry_filters import ColumnarEntries, PartitionTest, live_entries
+from app.engine.model.files.entry_filters import ColumnarEntries, PartitionTest, columnar, live_entries
 from app.engine.model.files.manifests import (
     DataFile,
     FileContent,
@@ -118,12 +118,13 @@ class FileSelection:
     ) -> Iterator[tuple[int, ManifestEntry]]:
         """Yield the entries of live files of the selection behind a position, each with its own."""
         found: Iterable[tuple[int, ManifestEntry]] = enumerate(entries)
-        if isinstance(entries, ColumnarEntries):
+        columns = columnar(entries)
+        if columns is not None:
             is_data = manifest.content is ManifestContent.DATA
             ranges = self._ranges if self._asks_metrics(is_data=is_data) else ()
-            positions = entries.live_positions(self._of(manifest.partition_spec_id).is_wanted, ranges)
+            positions = columns.live_positions(self._of(manifest.partition_spec_id).is_wanted, ranges)
             positions = positions[bisect_right(positions, after) :]
-            found = zip(positions, entries.entries_at(positions), strict=True)
+            found = zip(positions, columns.entries_at(positions), strict=True)
         for at, entry in found:
             if at > after and entry.is_live and self.may_match(entry.file):
                 yield at, entry

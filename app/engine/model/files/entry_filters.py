@@ -80,7 +80,6 @@ class FileColumns:
     """Files with one number share partition, content, format, key metadata and sort order."""
 
 
-@runtime_checkable
 class ColumnarEntries(Protocol):
     """Entries of one manifest that are known by their positions until they are made."""
 
@@ -107,6 +106,11 @@ class ColumnarEntries(Protocol):
             InvalidMetadata: an entry makes no sense; names the file.
         """
         ...
+
+
+def columnar(entries: Iterable[ManifestEntry]) -> ColumnarEntries | None:
+    """Return entries as what is known by position; None if their source does not offer that."""
+    return cast(ColumnarEntries, entries) if _has(type(entries), "live_positions") else None
 
 
 class PathedEntries(Protocol):
