@@ -58,6 +58,7 @@ class BodyBudget:
             coming_s = loop.time() - share.began_s if share.taken else 0.0
             turn: asyncio.Future[None] = loop.create_future()
             self._waiting.append((size, turn))
+            self._coming.discard(share)  # While it waits it cannot come: that is not its client's fault.
             try:
                 await self._wait_for(turn)
             except BaseException:
@@ -67,7 +68,7 @@ class BodyBudget:
                     self._waiting.remove((size, turn))
                     self._let_in()
                 raise
-            share.began_s = loop.time() - coming_s  # While it waited it could not come.
+            share.began_s = loop.time() - coming_s
         else:
             self._free -= size
         share.taken += size

@@ -84,6 +84,29 @@ def test_one_that_had_to_wait_for_its_place_is_not_slow_for_that() -> None:
     asyncio.run(run())
 
 
+def test_one_that_has_to_wait_for_its_next_part_is_not_slow_for_that() -> None:
+    async def run() -> None:
+        budget, holding, waiting, newcomer = BodyBudget(100), BodyShare(), begun(100), BodyShare()
+        await budget.take(holding, 50)
+        await budget.take(waiting, 50)
+        taking = asyncio.ensure_future(budget.take(waiting, 30))
+        await asyncio.wait([taking], timeout=0)
+        coming = asyncio.ensure_future(budget.take(newcomer, 20))
+        await asyncio.wait([coming], timeout=0)  # It has looked for bodies that come slowly.
+        budget.let_go(holding)
+        await asyncio.gather(taking, coming)
+
+        assert (waiting.taken, newcomer.taken) == (80, 20)
+        assert not waiting.makes_way.done()
+        # It comes again, and as slowly as before.
+        third = asyncio.ensure_future(budget.take(BodyShare(), 50))
+        await waiting.makes_way
+        budget.let_go(waiting)
+        await third
+
+    asyncio.run(run())
+
+
 def test_what_is_taken_is_given_back_once() -> None:
     async def run() -> None:
         budget, share = BodyBudget(100), BodyShare()
