@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 from isal import isal_zlib
@@ -33,3 +35,14 @@ def accepts_gzip(accept_encoding: bytes) -> bool:
 def compress(body: bytes) -> bytes:
     """Return the body in gzip; equal bodies give equal bytes."""
     return isal_zlib.compress(body, _GZIP_LEVEL, _GZIP_CONTAINER)
+
+
+async def made_beside(make: Callable[[], bytes]) -> bytes:
+    """Return what takes a while to make, made in a thread if one can be started.
+
+    What it answers has mostly happened by then, and must not end in an error.
+    """
+    try:
+        return await asyncio.to_thread(make)
+    except RuntimeError:
+        return make()

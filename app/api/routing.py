@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 from fastapi import FastAPI
@@ -48,7 +49,7 @@ from app.api.routes.table import (
     tables,
     upkeep,
 )
-from app.errors import IcetowerError, MethodNotAllowed, NoSuchRoute
+from app.errors import IcetowerError, MethodNotAllowed, NoSuchRoute, Unavailable
 
 _V1 = "/v1/"
 _PREFIXED = "/v1/{prefix}/"
@@ -188,6 +189,10 @@ class Dispatcher:
             await self._others(scope, receive, send)
         except HTTPException as error:
             await _refuse(Request(scope), error)(scope, receive, send)
+        except RuntimeError as error:
+            if _has_begun(error, scope):
+                raise
+            raise Unavailable(f"This was not begun: {error}") from error
 
 
 def _quick_handler(scope: Scope) -> Callable[[Request], Awaitable[Response]] | None:
@@ -210,6 +215,17 @@ def _quick_handler(scope: Scope) -> Callable[[Request], Awaitable[Response]] | N
         scope["endpoint"] = _ALONE[path]
         return _ALONE[path]
     return None
+
+
+def _has_begun(error: RuntimeError, scope: Scope) -> bool:
+    """Say whether a route may have begun before this was raised.
+
+    It has not if the pool of threads has raised it, which has no error of its own for threads that cannot be started.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    is_of_pool = any(frame.f_globals.get("__name__", "").startswith("anyio.") for frame in frames)
+    route = getattr(scope.get("endpoint"), "__code__", None)
+    return not is_of_pool or route is None or any(frame.f_code is route for frame in frames)
 
 
 def _refuse(request: Request, error: HTTPException) -> Response:

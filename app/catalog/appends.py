@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from app.catalog.commits.landing import Landing
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import check_location
+from app.catalog.context.threads.side_work import do_all_in
 from app.engine.appends.appended_files import AppendedFile, ParquetFile, ReadyFile
 from app.engine.change.requirements import Requirement
 from app.engine.model.files.manifests import DataFile
@@ -146,14 +148,15 @@ class _Looks:
             check_location(self._catalog, file.path, "location of a data file")
         if len(files) == 1:
             return [self._look_at(files[0])]
+        found: dict[int, AppendedFile] = {}
+
+        def look_at(place: int) -> None:
+            found[place] = self._look_at(files[place])
+
         with ThreadPoolExecutor(min(_THREADS, len(files)), "data files") as pool:
             # Each thread gives up when the client of this request goes.
-            looks = [pool.submit(copy_context().run, self._look_at, file) for file in files]
-            try:
-                return [look.result() for look in looks]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+            do_all_in(pool, [partial(copy_context().run, look_at, place) for place in range(len(files))])
+        return [found[place] for place in range(len(files))]
 
     def _look_at(self, file: WantedFile) -> AppendedFile:
         look: Callable[[WantedFile], AppendedFile] = (

@@ -169,7 +169,11 @@ def _check_soon(server: Server, warehouses: Sequence[Warehouse]) -> None:
 
     if wanted:
         # A daemon: a store that does not answer must not keep the process from ending.
-        threading.Thread(target=check, name="store checks", daemon=True).start()
+        thread = threading.Thread(target=check, name="store checks", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            log.warning("stores are not tried now, but before their first commits: %s", error)
 
 
 def _check_store(server: Server, warehouse: Warehouse) -> None:

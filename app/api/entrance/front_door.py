@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from time import perf_counter
 
 from prometheus_client import Counter, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
+from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress, made_beside
 from app.api.entrance.addresses import Addresses
 from app.api.entrance.authentication import principal_of
 from app.api.entrance.body_budget import BodyBudget
@@ -266,7 +266,7 @@ async def _compressed(start: Message, message: Message) -> Message:
         return message
     body: bytes = message["body"]
     if len(body) >= SLOW_GZIP_BYTES:
-        packed = await asyncio.to_thread(compress, body)
+        packed = await made_beside(partial(compress, body))
     else:
         packed = compress(body)
     headers: list[tuple[bytes, bytes]] = [pair for pair in start["headers"] if pair[0] != b"content-length"]

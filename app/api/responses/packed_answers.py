@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Sequence
+from functools import partial
 
 from app import telemetry
-from app.api.compression import SLOW_GZIP_BYTES, compress
+from app.api.compression import SLOW_GZIP_BYTES, compress, made_beside
 from app.formats.caches import BoundedCache
 
 _HITS = telemetry.ANSWER_READS.labels(cache="hit")
@@ -36,7 +37,8 @@ class PackedAnswers:
         # Those who ask meanwhile wait for the first one. It goes on without it if its client has gone.
         task = self._under_way.get(key)
         if task is None:
-            task = self._under_way[key] = asyncio.create_task(asyncio.to_thread(self._compress, key, parts))
+            making = made_beside(partial(self._compress, key, parts))
+            task = self._under_way[key] = asyncio.create_task(making)
             task.add_done_callback(lambda _: self._under_way.pop(key))
         return await asyncio.shield(task)
 

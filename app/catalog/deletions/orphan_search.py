@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from app.catalog.context.catalog import Catalog
@@ -13,6 +14,7 @@ from app.catalog.context.past.moments import moment_text
 from app.catalog.context.places.locations import check_location, is_allowed
 from app.catalog.context.places.table_places import own_folders
 from app.catalog.context.server import Server
+from app.catalog.context.threads.side_work import do_all_in
 from app.catalog.deletions.reached_states import ReachedStates
 from app.catalog.exports.forks import find_fork, fork_text
 from app.database.connections.clock import earlier_now_ms
@@ -224,14 +226,25 @@ def _collect(
 
 def _look_again(catalog: Catalog, found: Orphans) -> None:
     """Take sizes and times from the store: a client's list may be old or wrong."""
+    unseen = deque((number, file.location) for number, file in found.files.items())
+    now: dict[int, ListedFile | None] = {}
+
+    def look() -> None:
+        try:
+            while unseen:
+                with suppress(IndexError):  # another thread has taken the last one
+                    number, location = unseen.popleft()
+                    if is_allowed(catalog, location):
+                        now[number] = catalog.files.find_file(location)
+        except BaseException:
+            unseen.clear()
+            raise
+
     with ThreadPoolExecutor(_WORKERS, "orphan-looks") as pool:
-        now = pool.map(
-            catalog.files.find_file,
-            [file.location for file in found.files.values() if is_allowed(catalog, file.location)],
-        )
-        there = {path_hash(file.location): file for file in now if file is not None}
+        do_all_in(pool, [look] * _WORKERS)
+    there = [(number, file) for number in found.files if (file := now.get(number)) is not None]
     found.files = {}
-    for number, file in there.items():
+    for number, file in there:
         why = stays_by_age(file.modified_ms, found.older_than_ms)
         if why is None:
             found.files[number] = file

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
+
 import httpx
 import pytest
 from starlette.routing import Route
 
 from app.api.routing import described_path, endpoints, operations, route_labels, routes
-from tests.builders.http_catalog import error_of
+from app.catalog import namespaces
+from tests.builders.http_catalog import error_of, http_catalog
 
 
 @pytest.mark.parametrize(
@@ -114,3 +118,42 @@ def test_every_route_has_a_label_without_names_in_it() -> None:
 )
 def test_described_path_shows_the_prefix(path: str, described: str) -> None:
     assert described_path(path) == described
+
+
+def test_a_request_for_which_no_thread_can_be_started_was_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, created = threading.Thread.start, {"namespace": ["a"]}
+
+    def refuse(thread: threading.Thread) -> None:
+        if "AnyIO" in thread.name:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with http_catalog(tmp_path) as client:
+        with monkeypatch.context() as full:
+            full.setattr(threading.Thread, "start", refuse)
+            refused = client.post("/v1/namespaces", json=created)
+        again = client.post("/v1/namespaces", json=created)
+
+    assert error_of(refused) == (
+        503,
+        "ServiceUnavailableException",
+        "This was not begun: can't start new thread",
+    )
+    assert refused.headers["retry-after"] == "1"
+    assert again.status_code == 200
+
+
+def test_an_error_of_a_route_that_has_begun_does_not_say_that_it_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(namespaces, "create_namespace", fail)
+
+    with http_catalog(tmp_path) as client:
+        status, kind, _ = error_of(client.post("/v1/namespaces", json={"namespace": ["a"]}))
+
+    assert (status, kind) == (500, "InternalServerError")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -118,6 +119,29 @@ def test_nothing_is_read_for_a_client_that_has_gone(catalog: Catalog) -> None:
     finally:
         ask_if_wanted.reset(token)
     assert load_table(catalog).metadata.snapshots == ()
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_where_no_thread_can_be_started_files_are_looked_at_all_the_same(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, started: int
+) -> None:
+    table_in(catalog)
+    paths = [put(catalog, f"{number}.parquet", rows(number)) for number in range(1, 5)]
+    start, names = threading.Thread.start, list[str]()
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith("data files"):
+            names.append(thread.name)
+            if len(names) > started:
+                raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    assert append(catalog, *paths).added_records == 10
+    assert len(names) > started
+    with pytest.raises(InvalidDataFile, match=r"3.parquet/missing: there is no such file"):
+        append(catalog, *(Location(f"{path}/missing") for path in paths[2:]))
 
 
 @pytest.mark.parametrize("damage", ["gone", "no Avro"])

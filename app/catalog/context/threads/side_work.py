@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import BoundedSemaphore
@@ -32,23 +32,39 @@ class SideWork:
 
     def start(self, work: Callable[[], None]) -> Future[None]:
         """Begin to work; the future says when it is done, or what it raised."""
-        started = self.start_if_free(work)
-        if started is not None:
-            return started
-        done: Future[None] = Future()
-        try:
-            work()
-        except IcetowerError as error:
-            done.set_exception(error.with_traceback(None))  # whose frames have the future
-        else:
-            done.set_result(None)
-        return done
+        return self.start_if_free(work) or _do_here(work)
 
     def _run(self, work: Callable[[], None]) -> None:
         try:
             work()
         finally:
             self._free.release()
+
+
+def do_all_in(threads: ThreadPoolExecutor, works: Iterable[Callable[[], None]]) -> None:
+    """Do several pieces of work in a pool of threads, and here where none can be started.
+
+    If one fails, those that have not begun are left, and the first error is raised.
+    """
+    try:
+        started = [start_in(threads, work) or _do_here(work) for work in works]
+        for each in started:
+            each.result()
+    except BaseException:
+        threads.shutdown(wait=False, cancel_futures=True)
+        raise
+
+
+def _do_here(work: Callable[[], None]) -> Future[None]:
+    """Do work in this thread; the future says what it raised, if that was on purpose."""
+    done: Future[None] = Future()
+    try:
+        work()
+    except IcetowerError as error:
+        done.set_exception(error.with_traceback(None))  # whose frames have the future
+    else:
+        done.set_result(None)
+    return done
 
 
 def start_in(threads: ThreadPoolExecutor, work: Callable[[], None]) -> Future[None] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -411,7 +412,9 @@ def test_all_places_of_a_table_are_searched(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("name", ["list.csv", "list.json"])
-def test_a_clients_listing_is_looked_at_like_the_servers_own(catalog: Catalog, name: str) -> None:
+def test_a_clients_listing_is_looked_at_like_the_servers_own(
+    catalog: Catalog, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     location = table_with_history(catalog)
     orphan = write_old(f"{location}/data/junk.parquet")
     young = write_old(f"{location}/data/young.parquet", days=0)
@@ -425,6 +428,16 @@ def test_a_clients_listing_is_looked_at_like_the_servers_own(catalog: Catalog, n
 
     assert found(catalog, file_list=where) == {orphan}
     assert young in there(location)
+
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith("orphan-looks"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert found(catalog, file_list=where) == {orphan}
 
 
 @pytest.mark.parametrize(
