@@ -16,6 +16,7 @@ from app.formats.bounds import MAX_FILE_BYTES
 
 _LONGEST_SPEC: Final = 1 << 20
 """Characters of its JSON: to parse hundreds of megabytes takes seconds, in which nothing else is done."""
+_OF_PARTS: Final = (list, dict)
 _CONTENTS: Final = {"data": ManifestContent.DATA, "deletes": ManifestContent.DELETES}
 
 
@@ -106,8 +107,26 @@ def check_counts(manifest: ManifestFile, statuses: Sequence[int]) -> None:
 def partition_tuple(values: Mapping[int | str, Any], field_ids: tuple[int, ...] | None) -> Partition:
     """Return the values of a partition in the order of the spec's fields."""
     if field_ids is None or any(isinstance(key, str) for key in values):
-        return tuple(values.values())
-    return tuple(values.get(field_id) for field_id in field_ids)
+        found = tuple(values.values())
+    else:
+        found = tuple(values.get(field_id) for field_id in field_ids)
+    for value in found:
+        if type(value) in _OF_PARTS:
+            return tuple(map(_as_key, found))
+    return found
+
+
+def _as_key(value: Any) -> Any:
+    """Return a value that can be a key, as partitions are.
+
+    No transform makes lists or maps, but a file may have them.
+    """
+    match value:
+        case list():
+            return tuple(map(_as_key, value))
+        case dict():
+            return tuple((name, _as_key(item)) for name, item in value.items())
+    return value
 
 
 def unlisted_manifest(

@@ -184,7 +184,7 @@ def in_words(entry: ManifestEntry) -> dict[str, Any]:
         "snapshot_id": entry.snapshot_id,
         "sequence_number": entry.data_sequence_number,
         "file_sequence_number": entry.file_sequence_number,
-        "partition": [_pairs_gone(value) for value in file.partition],
+        "partition": [_pairs_gone(_with_lists(value)) for value in file.partition],
         "content": int(file.content),
         **{
             name: getattr(file, name)
@@ -223,6 +223,13 @@ def _listed(value: Any) -> Any:
         case Mapping():
             return dict(value)
     return value
+
+
+def _with_lists(value: Any) -> Any:
+    """Return a list or map as it was before it became a tuple, so that its partition can be a key."""
+    if not isinstance(value, tuple):
+        return value
+    return [dict(item) if isinstance(item, tuple) else item for item in value]
 
 
 def _pairs_gone(value: Any) -> Any:

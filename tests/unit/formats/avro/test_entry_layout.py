@@ -353,3 +353,23 @@ def test_header_that_is_longer_than_any() -> None:
     content = write_packed(Packing(schema_with([])), [record()], spec)
     with pytest.raises(InvalidMetadata, match="its partition spec is too long"):
         ManifestColumns(LISTED, content)
+
+
+@pytest.mark.parametrize(
+    ("kind", "packed", "expected"),
+    [
+        ({"type": "array", "items": "string"}, b"\x04" + text("a") + text("b") + b"\x00", ("a", "b")),
+        ({"type": "array", "items": {"type": "array", "items": "int"}}, b"\x02\x02\x0e\x00\x00", ((7,),)),
+        (
+            {"type": "record", "name": "r", "fields": [field(1001, "a", "int")]},
+            b"\x0e",
+            ((1001, 7),),
+        ),
+    ],
+)
+def test_partition_value_of_several_parts_can_be_a_key(kind: Any, packed: bytes, expected: Any) -> None:
+    """Filters and delete files look partitions up in dictionaries."""
+    first, second = read(schema_with([field(1000, "p", kind)]), record(packed), record(packed))
+
+    assert (first.partition, first.partition_key) == ((expected,), second.partition_key)
+    assert {first.partition_key: 1}[second.partition_key]
