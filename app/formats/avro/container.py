@@ -21,7 +21,7 @@ MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_SCHEMA_CHARACTERS: Final = 256 << 10
 """It has some kilobytes; compiled it takes ten times its text, and many are kept."""
 _BYTES_A_RECORD: Final = 256
-"""A record counts as much at least: found, a short one takes as much time and memory as others."""
+"""A record counts as much at least: found, a short one takes as much time and memory as others. So does a block."""
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
 _CHECKSUM_BYTES: Final = 4
@@ -210,7 +210,7 @@ def cost_within(content: bytes, max_bytes: int) -> int | None:
 
 
 def _cost_of(block: Block) -> int:
-    return max(len(block.content), block.record_count * _BYTES_A_RECORD)
+    return max(len(block.content), max(block.record_count, 1) * _BYTES_A_RECORD)
 
 
 def _open(content: bytes, max_unpacked_bytes: int) -> AvroFile:
@@ -243,7 +243,7 @@ def _open(content: bytes, max_unpacked_bytes: int) -> AvroFile:
         blocks.append(Block(record_count, unpacked))
         left -= _cost_of(blocks[-1])
         if left < 0:
-            raise TooLargeError(f"it has too many records for a file of {max_unpacked_bytes} bytes")
+            raise TooLargeError(f"it has too many blocks or records for a file of {max_unpacked_bytes} bytes")
         pos = end + _SYNC_BYTES
     if len(sync) != _SYNC_BYTES:
         raise ValueError("it is cut off")

@@ -17,7 +17,8 @@ from app.engine.model.table_metadata import read_table_metadata
 from app.errors import InvalidMetadata
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
-from app.formats.avro import cost_within
+from app.formats.avro import TooLargeError, cost_within, open_avro
+from app.formats.avro.types import write_long
 from app.formats.bounds import MAX_FILE_BYTES, check_json, pack, read_bounded, unpack
 from app.formats.manifests.lists import read_manifest_list
 from app.formats.metadata.files import MetadataFiles
@@ -125,3 +126,16 @@ def test_a_list_may_not_have_more_manifests_than_its_limit_allows() -> None:
     ):
         read_manifest_list(content, METADATA, 64 << 20)
     assert cost_within(content, 16 << 20) is None
+
+
+@pytest.mark.parametrize("codec", [b"null", b"deflate"])
+def test_a_file_may_not_have_more_empty_blocks_than_its_limit_allows(codec: bytes) -> None:
+    """Each takes twenty bytes of the file and hundreds in memory."""
+    sync, packed = b"\x07" * 16, b"" if codec == b"null" else b"\x03\x00"
+    header = b"Obj\x01\x02\x14avro.codec" + write_long(len(codec)) + codec + b"\x00" + sync
+    block = b"\x00" + write_long(len(packed)) + packed + sync
+
+    with pytest.raises(TooLargeError, match="it has too many blocks or records for a file of 65536 bytes"):
+        open_avro(header + block * 300, 1 << 16)
+    assert cost_within(header + block * 300, 1 << 16) is None
+    assert len(open_avro(header + block * 200, 1 << 16).blocks) == 200
