@@ -19,12 +19,10 @@ IcetowerError
 │   └── CommitRefused          it would lose data, says the guard; or what it builds on cannot be read
 ├── RequestTooLarge
 ├── UnsupportedMediaType       a body that is not announced as JSON
-├── NotAuthenticated
-├── NotAllowed
+├── NotAuthenticated, NotAllowed
 ├── NotFound
 │   ├── NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView
-│   ├── NoSuchSnapshot, NoSuchRef
-│   ├── NoSuchPlan, NoSuchPlanTask
+│   ├── NoSuchSnapshot, NoSuchRef, NoSuchPlan, NoSuchPlanTask
 │   ├── NoSuchCommit           no request that was asked for has landed
 │   ├── NoSuchJob              no job of upkeep has this id
 │   ├── MetadataFileMissing    the pointer names a file that is gone
@@ -54,6 +52,7 @@ IcetowerError
 └── Unavailable                nothing was changed; try again
     ├── DatabaseUnavailable
     ├── FilesUnavailable
+    │   └── StoreNotOpened     the server's own settings of the store make no sense
     ├── Throttled
     └── ClockBehind
 
@@ -400,11 +399,9 @@ class FilesBeingDeleted(CommitFailed):
 
     def __init__(self, location: str, kind: str, identifier: str, *, is_registration: bool = True) -> None:
         word = {"purge": "purge", "expire": "expiry"}.get(kind, "deletion of orphans")
-        what = (
-            f"Cannot register {location}: its files"
-            if is_registration
-            else f"Cannot commit: files in {location}"
-        )
+        what = f"Cannot commit: files in {location}"
+        if is_registration:
+            what = f"Cannot register {location}: its files"
         super().__init__(f"{what} are being deleted by the {word} of {identifier}, which has begun")
 
 
@@ -446,10 +443,9 @@ class CorruptMetadata(IcetowerError):
     """A file of a table cannot be read: its metadata, a manifest list or a manifest."""
 
     def __init__(self, location: str, reason: str) -> None:
-        # A reader that has named the file has said all of it.
-        is_said = location in reason
         reason = reason.removeprefix("Cannot read metadata: ")
-        super().__init__(reason if is_said else f"Cannot read {location}: {reason}")
+        # A reader that has named the file has said all of it.
+        super().__init__(reason if location in reason else f"Cannot read {location}: {reason}")
 
 
 class CorruptTable(CorruptMetadata):
@@ -473,6 +469,10 @@ class DatabaseUnavailable(Unavailable):
 
 class FilesUnavailable(Unavailable):
     """The file store does not answer, or refuses."""
+
+
+class StoreNotOpened(FilesUnavailable):
+    """The settings of a store make no sense, and the caller has not made them."""
 
 
 class Throttled(Unavailable):

@@ -62,6 +62,7 @@ from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.engine.health.thresholds import HealthThresholds
 from app.errors import IcetowerError, InvalidLocation, InvalidName, InvalidSetting, WarehouseExists
+from app.fileio.failures import not_opened
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
 from app.fileio.schemes import files_for
@@ -394,6 +395,9 @@ class _FilesOfWarehouses:
         roots = roots_of_warehouse(warehouse, self._rules)
         is_open = self._rules.allow_external_locations
         local = () if is_open else tuple(root for root in roots if scheme_of(root) == "file")
-        files = files_for(warehouse.storage, self._rules.storage_environment, self._answer_s, local)
+        try:
+            files = files_for(warehouse.storage, self._rules.storage_environment, self._answer_s, local)
+        except InvalidSetting as error:
+            raise not_opened(error) from error
         self._kept[warehouse.id] = (warehouse.storage, files)
         return files

@@ -99,6 +99,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.DatabaseBehind: (503, "ServiceUnavailableException"),
     errors.DatabaseUnavailable: (503, "ServiceUnavailableException"),
     errors.FilesUnavailable: (503, "ServiceUnavailableException"),
+    errors.StoreNotOpened: (503, "ServiceUnavailableException"),
     errors.Throttled: (503, "SlowDownException"),
     errors.ClockBehind: (503, "ServiceUnavailableException"),
     # Caught inside the catalog; outside it, each is an error of the server.

@@ -13,6 +13,7 @@ from app.errors import (
     IcetowerError,
     InvalidLocation,
     InvalidSetting,
+    StoreNotOpened,
     Throttled,
 )
 
@@ -68,6 +69,14 @@ def object_store_failure(
             f"Cannot {verb} {location}: the store refuses access with these credentials: {reason}"
         )
     return FilesUnavailable(f"Cannot {verb} {location}: {reason}")
+
+
+def not_opened(error: InvalidSetting) -> StoreNotOpened:
+    """Return the error for a caller of files that has not made the settings of their store."""
+    reason = str(error).removesuffix(".")
+    if not reason.startswith("Cannot open"):
+        reason = f"Cannot open the store: {reason}"
+    return StoreNotOpened(f"{reason}. The operator of the server has to mend that")
 
 
 def opening_failure(scheme: str, secrets: Iterable[str], error: Exception) -> IcetowerError:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation, InvalidSetting
 from app.fileio.bounded_reads import read_at_most
+from app.fileio.failures import not_opened
 from app.fileio.files import FileIO, ListedFile
 from app.fileio.local import LocalFiles
 from app.fileio.locations import flaw_of, scheme_of
@@ -101,7 +102,10 @@ class SchemedFiles:
             raise InvalidLocation(f"No store for scheme {scheme!r}: {location}; known are {known}")
         with self._lock:
             if scheme not in self._stores:
-                self._stores[scheme] = self._opened(scheme, location)
+                try:
+                    self._stores[scheme] = self._opened(scheme, location)
+                except InvalidSetting as error:
+                    raise not_opened(error) from error
             return self._stores[scheme]
 
     def _opened(self, scheme: str, location: Location) -> FileIO:

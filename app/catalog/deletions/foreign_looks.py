@@ -26,6 +26,7 @@ from app.errors import (
     InvalidLocation,
     MetadataFileMissing,
     NoSuchWarehouse,
+    StoreNotOpened,
     Throttled,
     Unavailable,
 )
@@ -75,9 +76,9 @@ class ForeignLook:
         self._own, self._is_own = own, {}
         try:
             found = self._read(pointer)
-        except Unavailable:
-            raise
-        except IcetowerError as error:  # also if the store of its warehouse cannot be opened
+        except IcetowerError as error:
+            if isinstance(error, Unavailable) and not isinstance(error, StoreNotOpened):
+                raise
             where = f"in {', '.join(sorted(noted)[:3]) or 'places of others'}"
             if ANYWHERE in noted:
                 # Where its manifests lie others may write data, too.

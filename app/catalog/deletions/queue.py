@@ -13,7 +13,7 @@ from app.catalog.deletions.marked_orphans import delete_marked_orphans
 from app.catalog.deletions.purge import purge_files
 from app.catalog.deletions.runner import PlanOutdated
 from app.database.deletions.file_deletions import Deletion, FinalState, Kind
-from app.errors import CommitStateUnknown, DatabaseBehind, IcetowerError, InvalidSetting, Unavailable
+from app.errors import CommitStateUnknown, DatabaseBehind, IcetowerError, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ LONGEST_RETRY_MS = 3_600_000
 MANY_FAILURES = 50
 """After so many an entry is tried four times a day only. It is not given up: nothing else looks for its files."""
 LAST_RETRY_MS = 6 * LONGEST_RETRY_MS
-_PASSES = Unavailable, CommitStateUnknown, DatabaseBehind, InvalidSetting
+_PASSES = Unavailable, CommitStateUnknown, DatabaseBehind
 """What says nothing of the files: another attempt may do, or another server, which has what a setting names."""
 
 _WORK: Mapping[Kind, Callable[[Catalog, Deletion], FinalState | None]] = {

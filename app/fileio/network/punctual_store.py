@@ -11,7 +11,8 @@ from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
 from app.engine.model.ids import Location
-from app.errors import CommitStateUnknown, FilesUnavailable
+from app.errors import CommitStateUnknown, FilesUnavailable, InvalidSetting
+from app.fileio.failures import not_opened
 from app.fileio.files import ListedFile
 from app.fileio.network.circuit import ANSWER_SECONDS, Circuit
 from app.fileio.network.hdfs_store import HdfsStore
@@ -143,6 +144,9 @@ class PunctualStore:
             reason = f"there was no whole answer after {call.allowed_s:.3g} s"
             self._circuit.silent(reason)
             raise overdue(f"Cannot {verb} {location}: {reason}") from None
+        except InvalidSetting as error:  # which is only seen when the store is asked
+            self._circuit.answered()
+            raise not_opened(error) from error
         except FilesUnavailable as error:
             if time.monotonic() - started_s > _PROMPT_S:
                 self._circuit.silent(str(error))

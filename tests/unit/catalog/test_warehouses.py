@@ -16,7 +16,7 @@ from app.catalog.warehouse_changes import MappingChange, WarehouseChange
 from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_warehouse, update_warehouse
 from app.database.warehouses import Layout, Warehouse, Warehouses
 from app.engine.model.ids import Location
-from app.errors import FilesUnavailable, InvalidLocation, InvalidSetting, NoSuchWarehouse
+from app.errors import FilesUnavailable, InvalidLocation, InvalidSetting, NoSuchWarehouse, StoreNotOpened
 from app.fileio.local import LocalFiles
 from app.fileio.trees import FolderEntry
 from app.tree_errors import TreeRefusal
@@ -121,6 +121,26 @@ def test_a_store_that_fails_is_logged_and_fails_nothing(
     assert said in caplog.text
 
 
+def test_a_store_for_which_no_thread_can_be_started_fails_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = TriedTree()
+    server, start = server_with(tmp_path, tree), threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "store checks":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with caplog.at_level(logging.WARNING):
+        create(server, "files", f"file://{tmp_path}/files")
+
+    assert server.warehouses.find("files") is not None
+    assert "can't start new thread" in caplog.text
+    assert not tree.tried
+
+
 def test_nothing_waits_for_a_store_that_does_not_answer(tmp_path: Path) -> None:
     answer = threading.Event()
     tree = TriedTree(lambda: assert_true(answer.wait()))
@@ -147,7 +167,7 @@ def test_a_store_that_is_not_there_does_not_keep_others_from_being_tried(tmp_pat
 
     def files_of(warehouse: object) -> LocalFiles:
         if getattr(warehouse, "name", "") == "a":
-            raise InvalidSetting("Environment variable X is not set")
+            raise StoreNotOpened("Environment variable X is not set")
         return tree
 
     check_stores_soon(replace(server, files_of=files_of))

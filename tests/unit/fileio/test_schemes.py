@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 from app.engine.model.ids import Location
-from app.errors import BadRequest, FileMissing, IcetowerError, InvalidLocation, InvalidSetting
+from app.errors import FileMissing, FilesUnavailable, IcetowerError, InvalidLocation, InvalidSetting
 from app.fileio.memory import SHARED
 from app.fileio.schemes import check_storage, files_for
 from app.fileio.storage_settings import StorageEnvironment
@@ -65,7 +65,7 @@ def test_a_missing_environment_variable_is_told_at_once(monkeypatch: pytest.Monk
     [
         ({"s3.access-key-id": "a"}, "s3://bucket/k", "go together"),
         ({"s3.secret-access-key": "a"}, "s3://bucket/k", "go together"),
-        ({"s3.endpoint": "ftp://x"}, "s3://bucket/k", r"like https://host:port$"),
+        ({"s3.endpoint": "ftp://x"}, "s3://bucket/k", "like https://host:port"),
         ({"s3.endpoint": "http://h/path"}, "s3://bucket/k", "like https://host:port"),
         ({"s3.path-style-access": "maybe"}, "s3://bucket/k", "must be true or false"),
         ({"s3.connect-timeout": "soon"}, "s3://bucket/k", "must be a number"),
@@ -89,8 +89,12 @@ def test_a_missing_environment_variable_is_told_at_once(monkeypatch: pytest.Monk
         ({"hdfs.port": "x"}, "hdfs:///k", "must be a number"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(storage: dict[str, str], location: str, reason: str) -> None:
-    with pytest.raises(InvalidSetting, match=reason):
+def test_settings_that_make_no_sense_are_for_the_operator(
+    storage: dict[str, str], location: str, reason: str
+) -> None:
+    with pytest.raises(
+        FilesUnavailable, match=f"^(?=Cannot open ).*{reason}.* The operator of the server has to mend"
+    ):
         files_for(storage).read(Location(location))
 
 
@@ -100,7 +104,7 @@ def test_a_setting_of_one_store_does_not_disturb_another() -> None:
 
 
 def test_a_password_in_an_endpoint_is_refused_and_not_repeated() -> None:
-    with pytest.raises(InvalidSetting) as raised:
+    with pytest.raises(FilesUnavailable) as raised:
         files_for({"s3.endpoint": "http://user:hunter2@h"}).read(Location("s3://bucket/k"))
 
     assert "hunter2" not in str(raised.value)
@@ -176,19 +180,21 @@ def test_no_error_and_no_log_shows_what_the_environment_holds(
 
 
 @pytest.mark.parametrize(
-    ("storage", "location"),
+    ("storage", "location", "refusal"),
     [
-        ({"adls.blob-storage-authority": ":x"}, "abfss://c@a.dfs.core.windows.net/k"),
-        ({"adls.dfs-storage-authority": ".x:99999"}, "abfss://c@a.dfs.core.windows.net/k"),
-        ({"adls.dfs-storage-authority": "http://x"}, "abfss://c@a.dfs.core.windows.net/k"),
-        ({"adls.account-name": "a:b"}, "abfss://c/k"),
-        ({}, "abfss://c@a:b.dfs.core.windows.net/k"),
-        ({}, "abfss://c@a.dfs.core.windows.net:port/k"),
-        ({}, "abfss://c@a..net/k"),
+        ({"adls.blob-storage-authority": ":x"}, "abfss://c@a.dfs.core.windows.net/k", "must be like"),
+        ({"adls.dfs-storage-authority": ".x:99999"}, "abfss://c@a.dfs.core.windows.net/k", "must be like"),
+        ({"adls.dfs-storage-authority": "http://x"}, "abfss://c@a.dfs.core.windows.net/k", "must be like"),
+        ({"adls.account-name": "a:b"}, "abfss://c/k", "expected abfss"),
+        ({}, "abfss://c@a:b.dfs.core.windows.net/k", "expected abfss"),
+        ({}, "abfss://c@a.dfs.core.windows.net:port/k", "expected abfss"),
+        ({}, "abfss://c@a..net/k", "expected abfss"),
     ],
 )
-def test_host_that_would_end_the_process_is_refused(storage: dict[str, str], location: str) -> None:
-    with pytest.raises(BadRequest):
+def test_host_that_would_end_the_process_is_refused(
+    storage: dict[str, str], location: str, refusal: str
+) -> None:
+    with pytest.raises(IcetowerError, match=refusal):
         files_for({"adls.account-key": "a2V5", **storage}).read(Location(location))
 
 

@@ -314,3 +314,23 @@ def test_location_names_the_innermost_warehouse_around_it(api: httpx.Client, tmp
         "BadRequestException",
         f"Location {root}/y/z belongs to several warehouses: ask for one by its name: twin.1, twin.2",
     )
+
+
+def test_settings_that_the_server_cannot_use_are_no_fault_of_who_asks_for_a_table(
+    api: httpx.Client, warehouse: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is not kept either: once the operator has mended them, the same request is carried out."""
+    key, at = {"idempotency-key": f"key-{warehouse['name']}"}, f"/v1/{warehouse['name']}/namespaces"
+    assert api.post(at, json={"namespace": ["a"]}).status_code == 200
+    wanted = {"name": "t", "schema": {"type": "struct", "fields": []}}
+
+    with monkeypatch.context() as restarted:
+        restarted.delenv("ICETOWER_SECRET_TOKEN")
+        refused = api.post(f"{at}/a/tables", json=wanted, headers=key)
+    made = api.post(f"{at}/a/tables", json=wanted, headers=key)
+
+    status, kind, message = error_of(refused)
+    assert (status, kind) == (503, "ServiceUnavailableException")
+    assert "ICETOWER_SECRET_TOKEN of the server is not set" in message
+    assert message.endswith("The operator of the server has to mend that")
+    assert (made.status_code, "idempotent-replayed" in made.headers) == (200, False)

@@ -26,7 +26,7 @@ from app.engine.model.ids import Location
 from app.engine.model.statistics import StatisticsFile
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
-from app.errors import FilesBeingDeleted, InvalidSetting, Throttled
+from app.errors import FilesBeingDeleted, StoreNotOpened, Throttled
 from app.fileio.memory import MemoryFiles
 from app.formats.metadata.files import MetadataFiles
 from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, with_rules, with_server
@@ -461,7 +461,7 @@ def test_a_store_that_cannot_be_opened_keeps_files_that_its_warehouse_may_read(
 
     def files_of(warehouse: Warehouse) -> MemoryFiles:
         if warehouse.id == beside.warehouse.id:
-            raise InvalidSetting("s3.secret-access-key is not set")
+            raise StoreNotOpened("s3.secret-access-key is not set")
         return store
 
     broken = with_server(catalog, files_of=files_of, metadata_files=MetadataFiles(0, 0))

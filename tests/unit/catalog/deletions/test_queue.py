@@ -10,7 +10,7 @@ import pytest
 from app.catalog.deletions.queue import MANY_FAILURES
 from app.database.deletions.file_deletions import FileDeletions
 from app.database.warehouses import Warehouse
-from app.errors import CommitStateUnknown, InvalidSetting
+from app.errors import CommitStateUnknown, StoreNotOpened
 from app.fileio.files import FileIO
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import with_server
@@ -34,7 +34,7 @@ class LostReply(FileDeletions):
 
 
 def unopened(_warehouse: Warehouse) -> FileIO:
-    raise InvalidSetting("Environment variable LAKE_KEY of the server is not set")
+    raise StoreNotOpened("Environment variable LAKE_KEY of the server is not set")
 
 
 def broken(_warehouse: Warehouse) -> FileIO:
