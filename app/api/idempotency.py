@@ -16,7 +16,16 @@ from app.api.responses.answers import json_answer, no_content
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.rows import IdempotencyClaim
 from app.catalog.idempotency import find_outcome, record_refusal
-from app.errors import IcetowerError, IdempotencyKeyTaken, InvalidRequest, Unavailable
+from app.errors import (
+    CorruptMetadata,
+    FileMissing,
+    FilesBeingDeleted,
+    IcetowerError,
+    IdempotencyKeyTaken,
+    InvalidRequest,
+    MetadataFileMissing,
+    Unavailable,
+)
 
 log = logging.getLogger(__name__)
 
@@ -25,10 +34,20 @@ REPLAYED = (b"idempotent-replayed", b"true")
 
 _NOT_FINAL = frozenset({401, 403, 408, 413, 419, 429})
 """Refusals that are not stored: the same request may succeed when it is sent again."""
+_PASSING = (CorruptMetadata, FileMissing, FilesBeingDeleted, MetadataFileMissing)
+"""Refusals, or their causes, that go without a change in the catalog: a deletion ends, or a file is put back.
+
+To a commit they are final. Its client deletes the files that it has written for it, and the same commit must not land
+when it comes late.
+"""
 
 
 def run_once(
-    visit: Visit, mutate: Callable[[Catalog], Response], replay: Callable[[str], Response]
+    visit: Visit,
+    mutate: Callable[[Catalog], Response],
+    replay: Callable[[str], Response],
+    *,
+    is_commit: bool = False,
 ) -> Response:
     """Run a mutation, or answer like the first request under its Idempotency-Key did.
 
@@ -39,12 +58,13 @@ def run_once(
         visit: the request.
         mutate: makes the change in the catalog of the request's warehouse and caller.
         replay: answers again from what the success stored.
+        is_commit: whether the client has written files for it, which it deletes after a refusal.
 
     Raises:
         InvalidRequest: the key is not 1 to 255 printable characters.
         IdempotencyKeyReused: the key belongs to another request.
     """
-    once = Once(visit, replay)
+    once = Once(visit, replay, is_commit=is_commit)
     earlier = once.earlier()
     if earlier is not None:
         return earlier
@@ -57,10 +77,11 @@ def run_once(
 class Once:
     """One mutation under its Idempotency-Key, if it has one, carried out in several steps."""
 
-    def __init__(self, visit: Visit, replay: Callable[[str], Response]) -> None:
-        """Read the key; raises `InvalidRequest`."""
+    def __init__(self, visit: Visit, replay: Callable[[str], Response], *, is_commit: bool = False) -> None:
+        """Read the key; raises `InvalidRequest`. The arguments are those of `run_once`."""
         self._visit = visit
         self._replay = replay
+        self._is_commit = is_commit
         self._claim = claim_of(visit)
 
     def earlier(self) -> Response | None:
@@ -79,7 +100,7 @@ class Once:
         if isinstance(error, IdempotencyKeyTaken):
             return _winner(visit, claim, self._replay, error)
         status, _ = status_and_type(error)
-        if not 400 <= status < 500 or status in _NOT_FINAL:
+        if not 400 <= status < 500 or status in _NOT_FINAL or self._may_pass(error):
             raise error
         body = body_of(error, visit.request_id, visit.prefix)
         try:
@@ -92,15 +113,18 @@ class Once:
             log.warning("could not remember a refusal under its Idempotency-Key: %s", failure)
         raise error
 
+    def _may_pass(self, error: IcetowerError) -> bool:
+        return not self._is_commit and any(isinstance(each, _PASSING) for each in (error, error.__cause__))
 
-def done_once(visit: Visit, mutate: Callable[[Catalog], object]) -> Response:
+
+def done_once(visit: Visit, mutate: Callable[[Catalog], object], *, is_commit: bool = False) -> Response:
     """Run a mutation whose answer is empty; raises like `run_once`."""
 
     def run(catalog: Catalog) -> Response:
         mutate(catalog)
         return no_content()
 
-    return run_once(visit, run, lambda _result: no_content())
+    return run_once(visit, run, lambda _result: no_content(), is_commit=is_commit)
 
 
 def claim_of(visit: Visit) -> IdempotencyClaim | None:

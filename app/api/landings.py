@@ -22,7 +22,12 @@ Answer = Callable[[Landed[Any, D]], Response]
 
 
 async def land_once(
-    visit: Visit, begin: Begin[D], answer: Answer[D], replay: Callable[[str], Response]
+    visit: Visit,
+    begin: Begin[D],
+    answer: Answer[D],
+    replay: Callable[[str], Response],
+    *,
+    is_commit: bool = False,
 ) -> Response:
     """Land what a request wants, or answer like the first one under its Idempotency-Key.
 
@@ -31,8 +36,9 @@ async def land_once(
         begin: does all that need not wait, in a thread, and stands in the line.
         answer: makes the answer of what has landed.
         replay: answers again from what the success stored.
+        is_commit: as for `run_once`.
     """
-    standing = _Standing(visit, begin, answer, replay)
+    standing = _Standing(visit, begin, answer, lambda: Once(visit, replay, is_commit=is_commit))
     try:
         answered = await visit.in_convoy(standing.begin)
     except asyncio.CancelledError:
@@ -45,10 +51,10 @@ class _Standing(Generic[D]):
     """One request on its way."""
 
     def __init__(
-        self, visit: Visit, begin: Begin[D], answer: Answer[D], replay: Callable[[str], Response]
+        self, visit: Visit, begin: Begin[D], answer: Answer[D], read_key: Callable[[], Once]
     ) -> None:
         self._visit = visit
-        self._replay = replay
+        self._read_key = read_key
         self._once: Once
         self._begin, self._shaped = begin, answer
         self._landing: Landing[Any, D]
@@ -58,7 +64,7 @@ class _Standing(Generic[D]):
 
     def begin(self) -> Response | None:
         """Begin in a thread; return the answer, or None if it has to wait first."""
-        self._once = Once(self._visit, self._replay)
+        self._once = self._read_key()
         earlier = self._once.earlier()
         if earlier is not None:
             return earlier

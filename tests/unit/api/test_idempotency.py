@@ -23,6 +23,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.warehouses import WarehouseMemo
 from app.database.schema.migrations import downgrade
 from app.errors import (
+    FilesBeingDeleted,
     FilesUnavailable,
     IdempotencyKeyTaken,
     RequirementFailed,
@@ -297,6 +298,47 @@ def test_refusal_is_repeated_although_it_would_succeed_now(
     assert again.headers["idempotent-replayed"] == "true"
 
 
+def test_refusal_for_a_file_that_is_not_there_is_not_kept(
+    api: httpx.Client, ns: str, key: dict[str, str]
+) -> None:
+    location = make_table(api, ns, "t")["metadata-location"]
+    file = Path(location.removeprefix("file://"))
+    away = file.rename(file.with_name("away"))
+    body = {"name": "u", "metadata-location": location}
+    refused = api.post(f"/v1/namespaces/{ns}/register", json=body, headers=key)
+    away.rename(file)
+
+    again = api.post(f"/v1/namespaces/{ns}/register", json=body, headers=key)
+
+    assert error_of(refused)[:2] == (404, "NotFoundException")
+    assert (again.status_code, "idempotent-replayed" in again.headers) == (200, False)
+
+
+def test_refusal_of_a_commit_is_kept_whatever_it_was_for(
+    api: httpx.Client, ns: str, key: dict[str, str]
+) -> None:
+    """Its client has deleted by then what it had written for it."""
+    file = Path(make_table(api, ns, "t")["metadata-location"].removeprefix("file://"))
+    change = {"identifier": {"namespace": [ns], "name": "t"}, **set_properties(a="b")}
+    sent: list[tuple[str, Any, str]] = [
+        (f"/v1/namespaces/{ns}/tables/t", set_properties(a="b"), "alone"),
+        ("/v1/transactions/commit", {"table-changes": [change]}, "together"),
+    ]
+
+    def send() -> list[httpx.Response]:
+        return [
+            api.post(url, json=body, headers={"idempotency-key": f"{key['idempotency-key']} {name}"})
+            for url, body, name in sent
+        ]
+
+    away = file.rename(file.with_name("away"))
+    refused = send()
+    away.rename(file)
+
+    assert [error_of(each)[0] for each in refused] == [404, 404]
+    assert [error_of(each) for each in send()] == [error_of(each) for each in refused]
+
+
 def test_key_of_another_request_is_refused(api: httpx.Client, ns: str, key: dict[str, str]) -> None:
     make_table(api, ns, "t")
     url = f"/v1/namespaces/{ns}/tables/t"
@@ -423,6 +465,21 @@ def test_refusal_stands_although_it_could_not_be_remembered(visit: Visit, tmp_pa
 
     with pytest.raises(RequirementFailed):
         run_once(visit, refuse_without_tables, done)
+
+
+@pytest.mark.parametrize("is_commit", [False, True])
+def test_refusal_while_files_are_being_deleted_is_kept_for_commits_only(
+    visit: Visit, is_commit: bool
+) -> None:
+    def refuse(_catalog: Catalog) -> Response:
+        raise FilesBeingDeleted("s3://lake/t", "purge", "a.t")
+
+    with pytest.raises(FilesBeingDeleted):
+        run_once(visit, refuse, done, is_commit=is_commit)
+
+    assert run_once(visit, lambda _: done(), done, is_commit=is_commit).status_code == (
+        409 if is_commit else 204
+    )
 
 
 def test_winner_whose_time_ran_out_is_nobody_to_answer_like(visit: Visit) -> None:

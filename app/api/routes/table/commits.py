@@ -75,7 +75,7 @@ class _Commit:
         Raises:
             Reserved: it has to wait for the slots of other writers first.
         """
-        return await land_once(self._visit, self._begin, self._answer, self._replay)
+        return await land_once(self._visit, self._begin, self._answer, self._replay, is_commit=True)
 
     async def attempt_in_turn(self, reserved: Reserved) -> Response:
         """Wait for the slots of other writers, then carry it out."""
@@ -175,4 +175,6 @@ class _Commit:
 def commit_transaction(visit: Visited) -> Response:
     """Commit changes to several tables, all or none."""
     commits = parse_body(CommitTransactionBody, visit.body).commits(rebase_request(visit))
-    return done_once(visit, lambda catalog: table_commits.commit_transaction(catalog, commits))
+    return done_once(
+        visit, lambda catalog: table_commits.commit_transaction(catalog, commits), is_commit=True
+    )

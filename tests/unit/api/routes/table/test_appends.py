@@ -223,12 +223,13 @@ def test_request_that_is_sent_again_under_its_key_has_one_effect(table: Table) -
 
 
 def test_refusal_is_remembered_under_its_key(table: Table) -> None:
-    path = f"{table.location}/data/late.parquet"
-    first = table.append(path, key="too early")
-    table.put("late.parquet")
+    path = table.put("other.parquet", b"something else")
+    first = table.append(path, key="something else")
+    table.put("other.parquet")
 
-    again = table.append(path, key="too early")
+    again = table.append(path, key="something else")
 
+    assert error_of(first)[0] == 400
     assert again.json() == first.json()
     assert again.headers["idempotent-replayed"] == "true"
 
@@ -483,3 +484,16 @@ def test_append_asks_before_it_lands_in_the_slot_of_a_writer_that_has_lost(
     assert table.append(table.put("2.parquet")).status_code == 200
 
     assert [queued.table[1].name for queued in asked] == ["t"]
+
+
+def test_a_file_that_came_late_is_appended_by_the_same_request(api: httpx.Client, ns: str) -> None:
+    table = Table(api, ns)
+    path = f"{table.location}/data/late.parquet"
+    refused = table.append(path, key=f"nightly {ns}")
+    table.put("late.parquet")
+
+    again = table.append(path, key=f"nightly {ns}")
+
+    assert error_of(refused)[0] == 400
+    assert "there is no such file" in error_of(refused)[2]
+    assert (again.status_code, "idempotent-replayed" in again.headers) == (200, False)
