@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from app.engine.model.ids import Location
+from app.fileio.locations import is_instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,16 @@ class FileIO(Protocol):
         start.
         """
         ...
+
+
+def is_near(files: FileIO, location: Location) -> bool:
+    """Say whether a look at a file surely waits for no other machine.
+
+    Local files may lie on a network's file system. What a `FileIO` does not say of them, their scheme does.
+    """
+    # Asked at each load: to check a Protocol would take longer than the look.
+    ask: Callable[[Location], bool] | None = getattr(files, "is_near", None)
+    return is_instant(location) and (ask is None or ask(location))
 
 
 def files_in(files: FileIO, folder: Location) -> Iterator[ListedFile]:

@@ -22,6 +22,7 @@ from app.fileio.failures import local_failure
 from app.fileio.files import ListedFile
 from app.fileio.links import LinksWithin
 from app.fileio.locations import LONGEST_LOCAL_PATH, local_path
+from app.fileio.mounts import MOUNTS
 from app.fileio.syncs import sync
 from app.fileio.tails import Tail
 from app.fileio.trees import FolderEntry
@@ -61,6 +62,9 @@ class LocalFiles:
         self._links = LinksWithin(roots)
         # Directories (path to device and inode) whose names this process has made durable, up to the root.
         self._anchored: dict[str, tuple[int, int]] = {}
+        self._mounts = MOUNTS
+        # Directories whose files were looked at, and their devices: kept where some are on other machines.
+        self._devices: dict[str, int] = {}
 
     def read(self, location: Location) -> bytes:
         content = self.read_at_most(location, sys.maxsize)
@@ -235,9 +239,22 @@ class LocalFiles:
         self._anchored.pop(path, None)
         return True
 
+    def is_near(self, location: Location) -> bool:
+        """Say whether the folder of a file was seen on this machine, or all folders are."""
+        distant = self._mounts.distant()
+        if not distant:
+            return True
+        device = self._devices.get(_folder_of(location))
+        return device is not None and device not in distant
+
     def exists(self, location: Location) -> bool:
         try:
-            return stat.S_ISREG(os.stat(local_path(location)).st_mode)
+            status = os.stat(local_path(location))
+            if self._mounts.distant():
+                if len(self._devices) > _MOST_REMEMBERED:
+                    self._devices.clear()
+                self._devices[_folder_of(location)] = status.st_dev
+            return stat.S_ISREG(status.st_mode)
         except (FileNotFoundError, NotADirectoryError):
             return False
         except (OSError, ValueError) as error:
@@ -358,6 +375,10 @@ class LocalFiles:
             if len(self._anchored) > _MOST_REMEMBERED:
                 self._anchored.clear()
             self._anchored.update(climbed)  # only now: another thread may rely on it at once
+
+
+def _folder_of(location: Location) -> str:
+    return local_path(location).rpartition("/")[0]
 
 
 def _make_folders(directory: str) -> None:

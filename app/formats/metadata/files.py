@@ -17,7 +17,7 @@ from app.engine.model.settings.properties import GC_ENABLED, SCAN_PLANNING_MODE
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
 from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
-from app.fileio.files import FileIO
+from app.fileio.files import FileIO, is_near
 from app.fileio.locations import is_instant
 from app.formats.bounds import MAX_FILE_BYTES, check_json, pack, read_bounded, unpack
 from app.formats.caches import BoundedCache, ReadThroughCache
@@ -277,9 +277,9 @@ class MetadataFiles:
     def is_seen_at_once(self, files: FileIO, location: Location) -> bool:
         """Say whether `check_present` waits for no network.
 
-        It does not where the file is local, or was seen just now.
+        It does not where the file is on this machine, or was seen just now.
         """
-        return is_instant(location) or self._recently_seen(files, location)
+        return is_near(files, location) or self._recently_seen(files, location)
 
     def check_present(self, files: FileIO, location: Location) -> None:
         """Check that a file is there.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +16,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES
+from app.fileio import local
+from app.fileio.mounts import Mounts
 from tests.builders.http_catalog import (
     error_of,
     http_catalog,
@@ -241,3 +246,34 @@ def test_copy_of_a_client_is_not_current_once_the_file_is_gone(api: httpx.Client
     answer = api.get(url, headers={"if-none-match": tag})
 
     assert error_of(answer)[:2] == (404, "NotFoundException")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_mount_that_does_not_answer_stops_only_who_asks_for_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    look, asked, may_answer = os.stat, threading.Event(), threading.Event()
+    device, listing = tmp_path.stat().st_dev, tmp_path / "mountinfo"
+    listing.write_text(f"1 1 {os.major(device)}:{os.minor(device)} / / rw - nfs4 host:/ rw\n")
+    monkeypatch.setattr(local, "MOUNTS", Mounts(str(listing)))
+
+    def hang(path: Any, *rest: Any, **more: Any) -> os.stat_result:
+        if str(path).endswith(".metadata.json"):
+            asked.set()
+            may_answer.wait()
+        return look(path, *rest, **more)
+
+    with http_catalog(tmp_path) as api, ThreadPoolExecutor(1) as beside:
+        make_namespace(api, "a")
+        make_table(api, "a", "t")
+        assert api.get("/v1/namespaces/a/tables/t").status_code == 200
+        monkeypatch.setattr(os, "stat", hang)
+        try:
+            answer = beside.submit(api.request, method, "/v1/namespaces/a/tables/t")
+            assert asked.wait(60)
+            healthy = api.get("/health", timeout=10)
+        finally:
+            may_answer.set()
+
+    assert healthy.status_code == 200
+    assert answer.result().is_success
