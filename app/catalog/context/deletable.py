@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +11,11 @@ from app.catalog.context.places.file_names import EXPORTS
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import (
     claims_around,
-    names_of,
     own_places,
     spellings_of,
     with_real_folders,
 )
-from app.catalog.filesystem_tables.versions import TableFolder
-from app.database.warehouses import Layout
+from app.catalog.context.places.tables_of_trees import TablesOfTrees
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import MetadataFileMissing
@@ -131,25 +128,9 @@ def _outside_other_trees(
         owner: on whose behalf they are to go.
         around: the files, with all folders that each lies in.
     """
-    warehouses = catalog.server.warehouses.list(Layout.HADOOP)
-    locations, own = list(around), with_real_folders(owner.places) if warehouses else owner.places
-    for warehouse in warehouses:
-        roots = with_real_folders(names_of([warehouse.root_location]))
-        is_table: dict[str, bool] = {}
-        staying = set()
-        for location in locations:
-            for folder, root in itertools.product(around[location], roots):
-                if not folder.startswith(root) or folder == root or folder in own:
-                    continue
-                if folder not in is_table:
-                    below = warehouse.root_location.rstrip("/") + "/" + folder[len(root) :].rstrip("/")
-                    # Opened only here: what lies elsewhere does not wait for a store that cannot be.
-                    files = catalog.server.files_of(warehouse)
-                    is_table[folder] = TableFolder(files, Location(below)).is_there()
-                if is_table[folder]:
-                    staying.add(location)
-        locations = [location for location in locations if location not in staying]
-    return locations
+    trees = TablesOfTrees(catalog.server)
+    own = with_real_folders(owner.places) if trees.are_there else owner.places
+    return [location for location, folders in around.items() if trees.find_around(folders, own) is None]
 
 
 def _is_version_of_other(catalog: Catalog, owner: Owner, location: Location) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.file_names import has_uuid_for_place, uuid_for_place
+from app.catalog.context.places.tables_of_trees import check_no_table_around
 from app.catalog.context.server import Rules
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import check_metadata
@@ -135,7 +136,7 @@ def check_locations(
         is_there: whether its files are there already, as those of what is registered.
 
     Raises:
-        InvalidLocation: one of them is outside the warehouse.
+        InvalidLocation: one of them is outside the warehouse, or something new in the folder of a file-system table.
         InvalidUpdate, InvalidName, TreeRefusal: the layout of the warehouse does not allow it.
     """
     if not catalog.has_rows:
@@ -143,6 +144,8 @@ def check_locations(
     check = check_location if is_there else check_new_location
     if base is None or metadata.location != base.location:
         check(catalog, metadata.location, "location")
+        if catalog.has_rows and not is_there and not has_place_alone(catalog, metadata):
+            check_no_table_around(catalog.server, metadata.location)
     before = base.properties if base is not None else {}
     for name in LOCATION_PROPERTIES:
         value = metadata.properties.get(name)

@@ -58,13 +58,17 @@ def test_tables_of_several_pages_are_all_found(catalog: Catalog, monkeypatch: py
 def test_what_a_table_has_whose_folder_another_table_claims_is_no_orphan_of_that_one(
     catalog: Catalog, tmp_path: Path
 ) -> None:
-    """A client may choose the location of a new table: that does not make it the one that was there."""
+    """What is registered may say any location: that does not make it the table that was there."""
     a, other = identifier("ns.a"), identifier("sales.t")
     files = TableFiles(LocalFiles())
     commit_table(catalog, a, [], append(files.snapshot(catalog.read_now(TABLES, a)[1], ["x"])))
     rows = new_warehouse(catalog.server, "rows", catalog.warehouse.root_location)
     namespaces.create_namespace(rows, other.namespace, {})
-    named.create(rows, new_table("sales.t", f"{catalog.warehouse.root_location}/ns/a"))
+    made = named.create(rows, new_table("sales.t", f"{catalog.warehouse.root_location}/elsewhere")).metadata
+    claiming = made.replace(location=f"{catalog.warehouse.root_location}/ns/a")
+    file = Location(f"{made.location}/metadata/00001-moved.metadata.json")
+    rows.files.write_new(file, claiming.to_json())
+    named.register(rows, TABLES, other, file, overwrite=True)
     junk = tmp_path / "tables/ns/a/data/junk.parquet"
     junk.write_bytes(b"junk")
     for path in (tmp_path / "tables").rglob("*.*"):
