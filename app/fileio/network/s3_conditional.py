@@ -76,7 +76,7 @@ class ConditionalPuts:
             # Another writer is at it; that it has won is not said yet.
             time.sleep(0.05 * 2**attempt)
         # A proxy says 503 also if the store's answer did not come; the store itself says why in XML. A proxy
-        # that only slows clients down cannot be told from that.
+        # that only slows clients down looks the same.
         if status >= 500 and not (status == 503 and "<Code>" in reason):
             raise ReplyLost(f"HTTP status {status}: {reason}")
         kind = Throttled if status in (429, 503) else FilesUnavailable
