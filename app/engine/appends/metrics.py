@@ -96,7 +96,7 @@ class MetricsModes:
                 self._default = NONE
                 self._modes = dict.fromkeys(_first_columns(schema, most), DEFAULT_MODE)
         for field in metadata.default_sort_order.fields:
-            is_ordered = field.transform.partition("[")[0] not in _UNORDERED
+            is_ordered = field.transform.lower().partition("[")[0] not in _UNORDERED
             if is_ordered and self.of(field.source_id) < FULL:
                 self._modes[field.source_id] = DEFAULT_MODE
         for key, value in properties.items():

@@ -100,7 +100,7 @@ def _sortable(value: Any) -> tuple[Any, ...]:
 
 
 def _places(name: str | None, spec: PartitionSpec, metadata: TableMetadata) -> tuple[int, ...]:
-    places = [place for place, field in enumerate(spec.fields) if field.transform != "void"]
+    places = [place for place, field in enumerate(spec.fields) if not field.is_void]
     if name is None:
         return tuple(places)
     by_field = [place for place in places if spec.fields[place].name == name]

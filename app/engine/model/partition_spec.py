@@ -63,11 +63,10 @@ class PartitionField(UnboundPartitionField):
         transform = find_transform(self.transform)
         return transform is not None and transform.name == "void"
 
-    def means_the_same(self, other: PartitionField) -> bool:
-        """Return whether readers take two fields with one id for the same; names do not count."""
-        if self.source_id != other.source_id:
-            return False
-        return self.is_void or other.is_void or self.transform.lower() == other.transform.lower()
+    @property
+    def meaning(self) -> FieldMeaning:
+        """What fields have in common that have equal values; names do not count."""
+        return self.source_id, self.transform.lower()
 
 
 class PartitionSpec(Document):
@@ -121,7 +120,7 @@ def ids_by_meaning(spec: PartitionSpec) -> Iterator[tuple[FieldMeaning, FieldId]
     """Yield the fields of a spec with their ids; those that are void mean nothing."""
     for field in spec.fields:
         if not field.is_void:
-            yield (field.source_id, field.transform), field.field_id
+            yield field.meaning, field.field_id
 
 
 def unpartitioned_specs(specs: Iterable[PartitionSpec]) -> frozenset[SpecId]:
@@ -154,6 +153,7 @@ def bind_spec(
     fields: list[PartitionField] = []
     tracks_ids = FORMAT_VERSIONS[format_version].tracks_partition_field_ids
     highest_id = max(UNPARTITIONED_LAST_ID, last_field_id if tracks_ids else 0)
+    taken = {field.field_id for field in unbound.fields if field.field_id is not None}
     for field in unbound.fields:
         if len(field.name) > LONGEST_NAME:
             raise InvalidUpdate(
@@ -162,10 +162,14 @@ def bind_spec(
             )
         transform = str(parse_sent_transform(field.transform))
         field_id = field.field_id
-        if field_id is None and tracks_ids:
-            field_id = known_ids.get((field.source_id, transform))
         if field_id is None:
-            field_id = FieldId(highest_id + 1)
+            known_id = known_ids.get((field.source_id, transform)) if tracks_ids else None
+            # Tables of version 1 have ids that mean two fields, of which a spec can have one.
+            field_id = known_id if known_id not in taken else None
+        while field_id is None:
+            highest_id += 1
+            field_id = FieldId(highest_id) if highest_id not in taken else None
+        taken.add(field_id)
         if field_id > LAST_FIELD_ID:
             raise InvalidUpdate(f"Cannot add partition field {field.name}: field id {field_id} is reserved")
         if field_id < FIRST_PARTITION_FIELD_ID:

@@ -47,9 +47,8 @@ def unified_fields(metadata: TableMetadata) -> list[UnifiedField]:
             known = kind if isinstance(kind, PrimitiveType) and kind.kind != "unknown" else None
             is_void = transform is not None and transform.name == "void"
             if not is_void:
-                meaning = field.source_id, field.transform
-                other, name = meant.setdefault(field.field_id, (meaning, field.name))
-                if other != meaning:
+                other, name = meant.setdefault(field.field_id, (field.meaning, field.name))
+                if other != field.meaning:
                     raise ValueError(
                         f"the partition fields {field.name} and {name} of different specs have the same id "
                         f"{field.field_id}"

@@ -121,6 +121,20 @@ def _drop_schema_of_new_versions(document: Json, case: Case) -> None:
                 del item["schema-id"]
 
 
+def _drop_ids_given_to_partition_fields(document: Json, case: Case) -> None:
+    sent = [
+        field for item in case.updates if item["action"] == "add-spec" for field in item["spec"]["fields"]
+    ]
+    # Version 1 does not track ids: there both sides count from 1000.
+    if document.get("format-version") == 1 or all("field-id" in field for field in sent):
+        return
+    document.pop("last-partition-id", None)
+    known = {spec["spec-id"] for spec in case.base.get("partition-specs", ())}
+    for spec in document.get("partition-specs", ()):
+        for field in spec["fields"] if spec["spec-id"] not in known else ():
+            del field["field-id"]
+
+
 def _drop_what_came_after_removals(document: Json, case: Case) -> None:
     """The fields that the quirk below reaches, if a kind was added after one of its kind was removed."""
     removed: set[str] = set()
@@ -192,6 +206,12 @@ NORMALISATIONS = (
         "schemas and specs added after some were removed",
         "the reference still knows the ids of the removed ones, and takes a new one that gets such an id for it",
         _drop_what_came_after_removals,
+    ),
+    Normalisation(
+        "partition fields that are sent without ids",
+        "the reference counts from 1000 in each spec, so that one id means two fields, and its own readers refuse the "
+        "table; in Icetower a field keeps the id that it has, and a new one gets a new id",
+        _drop_ids_given_to_partition_fields,
     ),
     Normalisation("no properties", "an empty object may be left out", _drop_empty_properties),
     Normalisation(
@@ -388,6 +408,12 @@ REFUSALS = (
         "PyIceberg cannot load a table that has such a snapshot",
         "icetower",
         r"Cannot add snapshot -?\d+: operation .* is none of",
+    ),
+    RefusalDifference(
+        "a partition field with the id of another one",
+        "the reference takes it, and its readers refuse the table",
+        "icetower",
+        r"Cannot add partition field .*: its id \d+ is that of ",
     ),
     RefusalDifference(
         "partition field ids below 1000",

@@ -137,6 +137,9 @@ APPLIED = {
     "an operation that the spec does not know": Example(
         [act("add-snapshot", snapshot=snapshot(3, summary={"operation": "improve"}))]
     ),
+    "a partition field with the id of another one": Example(
+        [act("add-spec", spec=partition("p", "identity", 1, 1000))]
+    ),
     "partition field ids below 1000": Example([act("add-spec", spec=partition("p", "identity", 1, 999))]),
     "encryption before version 3": Example([act("set-properties", updates={"encryption.key-id": "k"})]),
     "what clients only show as a property": Example([act("set-properties", updates={"format-version": "3"})]),
@@ -262,6 +265,14 @@ CHANGED = {
         [
             act("remove-schemas", schema_ids=[1]),
             act("add-schema", schema=schema_of(ID, {**NAME, "type": "binary"})),
+        ]
+    ),
+    "partition fields that are sent without ids": Example(
+        [
+            act(
+                "add-spec",
+                spec={"spec-id": 2, "fields": [{"name": "p", "transform": "identity", "source-id": 1}]},
+            )
         ]
     ),
     "no properties": Example([act("set-location", location="s3://b/v")], view()),

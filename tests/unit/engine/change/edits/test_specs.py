@@ -136,6 +136,37 @@ def test_fields_of_one_column_share_an_id_if_one_is_void() -> None:
     assert len(after.partition_specs) == 4
 
 
+def test_ids_that_are_left_out_are_never_those_of_other_fields_of_the_spec() -> None:
+    of_version_1 = committed(table(1), add(part("a", 1, transform="bucket[2]")))
+    base = committed(of_version_1, {"action": "upgrade-format-version", "format-version": 2})
+
+    both = committed(base, add(part("a", 1, transform="bucket[2]"), part("category", 2)))
+    mixed = committed(base, add(part("a", 1), part("b", 2, 1001, "truncate[2]"), part("c", 2, 1000)))
+
+    assert [field.field_id for field in both.partition_specs[2].fields] == [1000, 1001]
+    assert [field.field_id for field in mixed.partition_specs[2].fields] == [1002, 1001, 1000]
+
+
+def test_field_id_that_was_void_first_means_one_field() -> None:
+    """Readers take a void field for whatever the others of its column and id are."""
+    void = table(partition_specs=[spec_json(part("gone", 1, 1000, "VOID"))])
+    bucketed = committed(void, add(part("id_bucket", 1, 1000, "bucket[4]")))
+
+    assert "its id 1000 is that of id_bucket (bucket[4]" in refusal(
+        bucketed, add(part("id_trunc", 1, 1000, "truncate[4]"))
+    )
+    assert "its id 1000 is that of gone (VOID" in refusal(void, add(part("category", 2, 1000)))
+    assert len(committed(bucketed, add(part("x", 1, 1000, "Bucket[4]"))).partition_specs) == 3
+
+
+def test_field_without_id_is_found_whatever_the_case_of_its_transform() -> None:
+    base = table(partition_specs=[spec_json(part("id_bucket", 1, 1000, "BUCKET[4]"))])
+
+    after = committed(base, add(part("again", 1, transform="bucket[4]")))
+
+    assert [field.field_id for field in after.partition_specs[1].fields] == [1000]
+
+
 def test_field_id_that_meant_two_fields_in_version_1_goes_on_with_either() -> None:
     of_version_1 = committed(table(1), add(part("a", 1, transform="bucket[2]"), part("b", 2)))
     assert [[field.field_id for field in spec.fields] for spec in of_version_1.partition_specs] == [
