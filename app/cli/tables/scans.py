@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -122,14 +122,16 @@ def _pieces_text(metadata: Json, plan: ServerPlan) -> str:
         settings = SplitSettings.of(metadata.get("properties", {}))
     except InvalidUpdate as flaw:  # A table that was registered brings such properties along.
         return f"not known: {flaw}"
-    return _pieces_line(combined([_planned(found) for found in plan.files], settings))
+    return _pieces_line(combined(map(_planned, plan.files), settings))
 
 
-def _pieces_line(pieces: Sequence[Sequence[Split]]) -> str:
-    if not pieces:
-        return "none"
-    sizes = [sum(split.length for split in piece) for piece in pieces]
-    return f"{len(pieces)}, of {min(sizes)} to {max(sizes)} bytes"
+def _pieces_line(pieces: Iterable[Sequence[Split]]) -> str:
+    # One by one: a table may have millions.
+    number, least, most = 0, 0, 0
+    for piece in pieces:
+        size = sum(split.length for split in piece)
+        number, least, most = number + 1, min(least, size) if number else size, max(most, size)
+    return f"{number}, of {least} to {most} bytes" if number else "none"
 
 
 def _planned(found: ScanFile) -> PlannedFile:

@@ -72,10 +72,10 @@ def _row_groups(file: DataFile) -> list[int]:
     return offsets if offsets and is_ascending and offsets[-1] < file.file_size_in_bytes else []
 
 
-def combined(files: Iterable[PlannedFile], settings: SplitSettings) -> list[list[Split]]:
-    """Return pieces of work: splits read together, neighbours of one file as one split."""
+def combined(files: Iterable[PlannedFile], settings: SplitSettings) -> Iterator[list[Split]]:
+    """Yield pieces of work: splits read together, neighbours of one file as one split."""
     splits = (split for planned in files for split in splits_of(planned, settings.target_size))
-    return [_merged(group) for group in _packed(splits, settings)]
+    yield from map(_merged, _packed(splits, settings))
 
 
 def _weight(split: Split, settings: SplitSettings) -> int:

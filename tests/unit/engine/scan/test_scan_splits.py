@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -107,6 +107,22 @@ def test_later_pieces_fill_earlier_groups_within_the_lookback() -> None:
         ["c"],
         ["a", "d"],
     ]
+
+
+def test_pieces_come_before_all_files_are_looked_at() -> None:
+    """A table may have millions of them."""
+    looked_at: list[str] = []
+
+    def files() -> Iterator[PlannedFile]:
+        for name in "abcdef":
+            looked_at.append(name)
+            yield file(100, name=name)
+
+    pieces = combined(files(), SplitSettings(100, 2, 1))
+
+    assert [split.planned.file.file_path for split in next(pieces)] == ["a"]
+    assert looked_at == ["a", "b", "c"]
+    assert len(list(pieces)) == 5
 
 
 def test_settings_are_those_of_the_table() -> None:
