@@ -13,7 +13,7 @@ from app.catalog.filesystem_tables.rules import refused
 from app.database.maintenance_jobs import MaintenanceJob
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import Job, JobState
-from app.errors import InvalidRequest, JobConflict, NoSuchJob
+from app.errors import InvalidRequest, JobConflict, NoSuchJob, NoSuchTable
 
 _ID = re.compile(r"[0-9a-f]{32}")
 SHORTEST_LEASE_MS: Final = 1_000
@@ -95,10 +95,10 @@ def hold_job(catalog: Catalog, identifier: TableIdentifier, job_id: str, lease_m
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("hold_job", identifier)
-    _load(catalog, identifier, job_id)
+    job = _load_also_renamed(catalog, "hold_job", identifier, job_id)
     held = catalog.server.maintenance_jobs.hold(job_id, lease_ms)
     if held is None:
-        raise _not_running(_load(catalog, identifier, job_id))
+        raise _not_running(catalog.server.maintenance_jobs.find(job_id) or job)
     return held
 
 
@@ -115,12 +115,12 @@ def end_job(
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("end_job", identifier)
-    _load(catalog, identifier, job_id)
+    job = _load_also_renamed(catalog, "end_job", identifier, job_id)
     snapshots = job_snapshots(catalog, job_id)
     known = {**outcome, "snapshot-ids": snapshots} if snapshots else dict(outcome)
     ended = catalog.server.maintenance_jobs.end(job_id, state, known)
     if ended is None:
-        ended = _load(catalog, identifier, job_id)
+        ended = catalog.server.maintenance_jobs.find(job_id) or job
         if ended.state is not state:
             raise _not_running(ended)
     return ended
@@ -166,11 +166,38 @@ def list_jobs(catalog: Catalog, identifier: TableIdentifier, page: Page) -> List
 
 def _load(catalog: Catalog, identifier: TableIdentifier, job_id: str) -> MaintenanceJob:
     pointer = catalog.load(TABLES, identifier)
-    # Not every text can be asked for: Postgres holds no NUL.
-    found = catalog.server.maintenance_jobs.find(job_id) if _ID.fullmatch(job_id) else None
+    found = _find(catalog, job_id)
     if found is None or found.pointer_id != pointer.id:
         raise NoSuchJob(job_id)
     return found
+
+
+def _find(catalog: Catalog, job_id: str) -> MaintenanceJob | None:
+    # Not every text can be asked for: Postgres holds no NUL.
+    return catalog.server.maintenance_jobs.find(job_id) if _ID.fullmatch(job_id) else None
+
+
+def _load_also_renamed(
+    catalog: Catalog, operation: str, identifier: TableIdentifier, job_id: str
+) -> MaintenanceJob:
+    """Return a job of a table, also where the table has lost the name since the job began.
+
+    Its maintainer knows no other name, and what became of the job must not be lost.
+    """
+    try:
+        return _load(catalog, identifier, job_id)
+    except (NoSuchTable, NoSuchJob):
+        job = _find(catalog, job_id)
+        was = (
+            None if job is None else catalog.server.past.find(catalog.warehouse.id, identifier, job.began_ms)
+        )
+        if job is None or was is None or was.pointer_id != job.pointer_id:
+            raise
+        now = catalog.server.pointers.find_locked(job.pointer_id)
+        if now is None:
+            raise
+        catalog.permit(operation, now.identifier)
+        return job
 
 
 def _not_running(job: MaintenanceJob) -> JobConflict:

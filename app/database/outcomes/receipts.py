@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 MOST_FOUND = 100
 """How many receipts one look-up returns; a client may give many requests one id."""
+MOST_OF_A_JOB = 1_000
+"""The same for a job of upkeep, which may try each of its commits many times."""
 LONGEST_WAIT_S, PAUSE_S = 5.0, 0.01
 
 _VALUES = {
@@ -82,14 +84,14 @@ def landing_receipt() -> CTE:
 _OF_PRINCIPAL = rows.c.principal == bindparam("of_principal")
 
 
-def _newest(*conditions: ColumnElement[bool]) -> Select[Any]:
+def _newest(*conditions: ColumnElement[bool], most: int = MOST_FOUND) -> Select[Any]:
     found = select(rows, (database_now_ms() - rows.c.noted_ms).label("age_ms")).where(*conditions)
-    return found.order_by(rows.c.commit_id.desc()).limit(MOST_FOUND)
+    return found.order_by(rows.c.commit_id.desc()).limit(most)
 
 
 _FIND = _newest(rows.c.commit_id == bindparam("of_commit_id"))
 _FIND_BY_KEY = _newest(_OF_PRINCIPAL, rows.c.key == bindparam("of_key"))
-_FIND_BY_JOB = _newest(rows.c.job == bindparam("of_job"))
+_FIND_BY_JOB = _newest(rows.c.job == bindparam("of_job"), most=MOST_OF_A_JOB)
 _FIND_BY_REQUEST = _newest(_OF_PRINCIPAL, rows.c.request_id == bindparam("of_request_id"))
 _GIVE_UP = (
     update(rows)

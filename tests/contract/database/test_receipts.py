@@ -21,7 +21,7 @@ from app.database.outcomes.receipt import (
     landed,
     time_of_id,
 )
-from app.database.outcomes.receipts import GivenUpMeanwhile, Receipts, insert_landed
+from app.database.outcomes.receipts import MOST_FOUND, GivenUpMeanwhile, Receipts, insert_landed
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance, Unmoved
 from app.database.pointers.pointer import PointerKind
@@ -214,6 +214,14 @@ def test_receipts_of_a_job_are_found_and_history_names_it(stores: Stores, receip
     assert receipts.find_by_job("0" * 32) == []
     events = stores.pointers.history(stores.there("a.t").id)
     assert [event.job for event in events] == ["f" * 32, None]
+
+
+def test_all_that_a_job_has_tried_is_found(receipts: Receipts) -> None:
+    heads = [replace(head(number), job="f" * 32) for number in range(MOST_FOUND + 1)]
+    receipts.note([failed(of) for of in heads])
+
+    assert [found.head for found in receipts.find_by_job("f" * 32)] == heads[::-1]
+    assert len(receipts.find_by_request("alice", "request-1")) == MOST_FOUND
 
 
 def test_old_receipts_go_and_those_that_did_not_land_go_first(stores: Stores, receipts: Receipts) -> None:

@@ -131,6 +131,28 @@ def test_commits_of_a_job_are_its_snapshots(api: httpx.Client, path: str, job_id
     assert api.get(f"{path}/maintenance/jobs/{job_id}").json() == ended
 
 
+@pytest.mark.parametrize("is_name_taken", [False, True])
+def test_job_of_a_table_that_is_renamed_meanwhile_is_held_and_ended_by_the_old_name(
+    api: httpx.Client, ns: str, path: str, job_id: str, is_name_taken: bool
+) -> None:
+    begin(api, path, id=job_id).raise_for_status()
+    names = [{"namespace": [ns], "name": name} for name in ("t", "t2")]
+    api.post("/v1/tables/rename", json={"source": names[0], "destination": names[1]}).raise_for_status()
+    if is_name_taken:
+        make_table(api, ns, "t")
+
+    held = api.post(f"{path}/maintenance/jobs/{job_id}/hold", json={})
+    ended = api.post(f"{path}/maintenance/jobs/{job_id}/end", json={"state": "unsound"})
+    once_more = api.post(f"{path}/maintenance/jobs/{job_id}/end", json={"state": "unsound"})
+    changed = api.post(f"{path}/maintenance/jobs/{job_id}/end", json={"state": "done"})
+
+    assert (held.status_code, ended.status_code, once_more.json()) == (200, 200, ended.json())
+    assert error_of(changed)[2] == f"Job {job_id} does not run any more: it is unsound"
+    (job,) = api.get(f"/v1/namespaces/{ns}/tables/t2/maintenance/jobs").json()["jobs"]
+    assert (job["id"], job["state"]) == (job_id, "unsound")
+    assert error_of(api.get(f"{path}/maintenance/jobs/{job_id}"))[0] == 404
+
+
 def test_jobs_come_in_pages_newest_first(api: httpx.Client, path: str) -> None:
     for number in range(5):
         job_id = begin(api, path, options={"number": number}).json()["id"]
