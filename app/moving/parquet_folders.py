@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
+from http import HTTPStatus
 from itertools import islice
 from typing import Final
 from urllib.parse import unquote
@@ -232,6 +233,34 @@ def _is_date(text: str) -> bool:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class FolderPreview:
+    """What would be appended of a folder."""
+
+    folder: ParquetFolder | None
+    """The files that would be, as a table; None if there are none."""
+    is_there: bool
+    """Whether the table is there already."""
+    left: AppendedFolder
+
+
+def preview_new_files(
+    catalog: RemoteCatalog,
+    identifier: TableIdentifier,
+    found: Mapping[str, int],
+    look: Callable[[Sequence[str]], ParquetFolder],
+) -> FolderPreview:
+    """Return what `append_new_files` would append; nothing is changed.
+
+    Raises like it, but for what only the server finds out about a file.
+    """
+    table, new, left = _first_look(catalog, identifier, found)
+    folder = look(new) if new else None
+    if table is not None and folder is not None:
+        _spec_for(table, folder, _in_path(folder.files[0], "").keys())
+    return FolderPreview(folder, table is not None, left)
+
+
 def append_new_files(
     catalog: RemoteCatalog,
     identifier: TableIdentifier,
@@ -253,24 +282,45 @@ def append_new_files(
 
     Raises:
         InvalidDataFile: a file cannot be read, or does not fit the others; nothing is made.
-        SourceFailed: another table has the name since the first look.
+        SourceFailed: another table has the name since the first look; or the table was made, and the server takes no
+            file.
         CallFailed: the server refuses: its message names the file.
     """
-    is_there = catalog.tables.exists(identifier)
-    # Before anything else of it is looked at: what is said of one table must not go into another one.
-    table = catalog.tables.load(identifier, "refs") if is_there else None
-    new, outcome = _new_files(catalog, identifier, found) if is_there else (list(found), AppendedFolder())
+    there, new, outcome = _first_look(catalog, identifier, found)
     if new:
         folder = look(new)
-        table = table or _made_table(catalog, identifier, folder, location)
+        table = there or _made_table(catalog, identifier, folder, location)
+        is_new = there is None and "main" not in (table.metadata.get("refs") or {})
         # Of the whole path: the folder may be one of those that the table's other files are in.
         in_path = _in_path(folder.files[0], "").keys()
         spec_id = _spec_for(table, folder, in_path)
         for batch in _batches(folder.files):
-            _append(catalog, identifier, batch, _is_same(table), spec_id, partition_from_path=bool(in_path))
+            try:
+                _append(
+                    catalog, identifier, batch, _is_same(table), spec_id, partition_from_path=bool(in_path)
+                )
+            except CatalogRefused as refused:
+                is_empty = is_new and not outcome.appended
+                if not is_empty or refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                    raise
+                raise SourceFailed(
+                    f"{refused.message.rstrip('.')}. Table {identifier} has been made and is empty: the same command "
+                    "goes on with it; drop it first if its columns or its location are to be others"
+                ) from refused
             outcome.appended += len(batch)
             listener(len(batch))
     return outcome
+
+
+def _first_look(
+    catalog: RemoteCatalog, identifier: TableIdentifier, found: Mapping[str, int]
+) -> tuple[TableAnswer | None, list[str], AppendedFolder]:
+    """Return the table if it is there, the files that it never had, and those left out."""
+    if not catalog.tables.exists(identifier):
+        return None, list(found), AppendedFolder()
+    # Before anything else of it is looked at: what is said of one table must not go into another one.
+    table = catalog.tables.load(identifier, "refs")
+    return table, *_new_files(catalog, identifier, found)
 
 
 def _is_same(table: TableAnswer) -> list[JsonObject]:

@@ -30,8 +30,14 @@ from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehous
 from app.cli.terminal.output import print_json, print_line, warn
 from app.cli.terminal.rendering import print_table, shown_progress
 from app.cli.terminal.texts import counted
+from app.client.http.failures import CatalogUnreachable
 from app.engine.model.data_types.types import PrimitiveType, parse_primitive
-from app.moving.parquet_folders import append_new_files
+from app.moving.parquet_folders import (
+    AppendedFolder,
+    FolderPreview,
+    append_new_files,
+    preview_new_files,
+)
 from app.moving.rest_source import RestSource
 from app.moving.sources import Source
 from app.moving.terms import Mode, Terms
@@ -305,22 +311,13 @@ def import_parquet(  # noqa: PLR0917 - as above
     identifier, types = identifier_from(name, separator), _types_from(properties_from(partition_types))
     files, look = sources.parquet_files(folder, properties_from(storage), types)
     if dry_run:
-        found = look(list(files))
-        if as_json:
-            print_json(
-                {
-                    "files": len(found.files),
-                    "schema": found.schema.to_object(),
-                    "partitions": [*found.partitions],
-                }
-            )
-            return
-        columns = [
-            [column.name, str(column.type), "yes" if column.name in found.partitions else "no"]
-            for column in found.schema.fields
-        ]
-        print_table(["column", "type", "in paths"], columns)
-        print_line(f"{counted(len(found.files), 'file')} would become table {name}.")
+        try:
+            with connected(uri, warehouse) as catalog:
+                preview = preview_new_files(catalog, identifier, files, look)
+        except CatalogUnreachable as failure:
+            warn(f"{failure}. Whether table {name} is there is not known")
+            preview = FolderPreview(look(list(files)), is_there=False, left=AppendedFolder())
+        _show_preview(name, len(files), preview, as_json=as_json)
         return
     with connected(uri, warehouse) as catalog, shown_progress(len(files)) as progress:
         done = append_new_files(
@@ -331,6 +328,32 @@ def import_parquet(  # noqa: PLR0917 - as above
         print_json({"table": name, "files": len(files), **counts})
     else:
         print_line(f"Appended {counted(done.appended, 'file')} of {len(files)} to table {name}.")
+    _warn_of_left(done)
+
+
+def _show_preview(name: str, files: int, preview: FolderPreview, *, as_json: bool) -> None:
+    found, left = preview.folder, preview.left
+    number, shape, columns = 0, {}, list[list[str]]()
+    if found is not None:
+        number = len(found.files)
+        shape = {"schema": found.schema.to_object(), "partitions": [*found.partitions]}
+        columns = [
+            [column.name, str(column.type), "yes" if column.name in found.partitions else "no"]
+            for column in found.schema.fields
+        ]
+    if as_json:
+        counts = {"let-go": len(left.let_go), "unsure": len(left.unsure)}
+        print_json({"files": number, **shape, "is-there": preview.is_there, **counts})
+    else:
+        print_table(["column", "type", "in paths"], columns)
+        of_all = f"of {files} would be appended to table {name}, which is there."
+        print_line(
+            f"{counted(number, 'file')} {of_all if preview.is_there else f'would become table {name}.'}"
+        )
+    _warn_of_left(left)
+
+
+def _warn_of_left(done: AppendedFolder) -> None:
     for left, why in (
         (
             done.let_go,

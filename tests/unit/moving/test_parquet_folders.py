@@ -10,11 +10,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.client.catalog import RemoteCatalog
+from app.client.http.failures import CatalogRefused
 from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidDataFile
 from app.fileio.local import LocalFiles
-from app.moving.parquet_folders import ParquetFolder, append_new_files, listed_files, look_at
+from app.moving.parquet_folders import (
+    ParquetFolder,
+    append_new_files,
+    listed_files,
+    look_at,
+    preview_new_files,
+)
 from app.moving.sources import SourceFailed
 from tests.builders.aged_tables import DAY_MS, let_be_a_day_old
 from tests.builders.http_catalog import http_catalog
@@ -239,3 +246,51 @@ def test_folders_that_name_a_column_which_the_table_never_had_are_refused(
         again(catalog, root)
 
     assert days_of(catalog) == ["2025-10-08"]
+
+
+def test_a_new_table_whose_files_are_refused_is_said_to_be_empty(
+    catalog: RemoteCatalog, folder: Path, tmp_path: Path
+) -> None:
+    """The server may not read what is outside of the warehouse; the next try goes on with the table."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    pq.write_table(pa.table({"id": [1, 2]}), outside / "a.parquet")
+
+    with pytest.raises(
+        SourceFailed, match=r"outside warehouse .*\. Table a\.raw has been made and is empty: "
+    ):
+        append_new_files(catalog, RAW, {f"file://{outside}/a.parquet": 0}, look)
+    with pytest.raises(CatalogRefused, match="outside warehouse"):
+        append_new_files(catalog, RAW, {f"file://{outside}/a.parquet": 0}, look)
+
+    assert append_new_files(catalog, RAW, {f"file://{folder}/a.parquet": 0}, look).appended == 1
+
+
+def test_a_preview_of_a_table_that_is_there_is_of_its_new_files(catalog: RemoteCatalog, folder: Path) -> None:
+    first, second = (f"file://{folder / name}" for name in ("a.parquet", "b.parquet"))
+    anew = preview_new_files(catalog, RAW, {first: 0, second: 0}, look)
+    assert not catalog.tables.exists(RAW)
+    append_new_files(catalog, RAW, {first: 0}, look)
+
+    some = preview_new_files(catalog, RAW, {first: 0, second: 0}, look)
+    none = preview_new_files(catalog, RAW, {first: 0}, look)
+
+    assert (anew.is_there, some.is_there, none.is_there) == (False, True, True)
+    assert [list(found.folder.files) if found.folder else [] for found in (anew, some, none)] == [
+        [first, second],
+        [second],
+        [],
+    ]
+
+
+def test_a_preview_refuses_folders_that_do_not_fit_the_table(catalog: RemoteCatalog, tmp_path: Path) -> None:
+    root = tmp_path / "warehouse" / "days"
+    write(root, "day=2025-10-08/a.parquet", 1)
+    again(catalog, root)
+    write(root, "day=2025-10-09/region=eu/b.parquet", 2)
+    files, place = LocalFiles(), f"file://{root}"
+
+    with pytest.raises(InvalidDataFile, match="name the column region, which the table does not have"):
+        preview_new_files(
+            catalog, RAW, listed_files(place, files), lambda paths: look_at(paths, files, root=place)
+        )

@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
@@ -147,27 +146,6 @@ def test_export_to_the_same_server_is_refused_as_a_twin_and_can_be_allowed(
         *arguments, "--allow", "same-uuid", "--allow", "location-shared", "--allow", "files-missing"
     )
     assert (done.status, done.out) == (0, "1 name: 1 moved.\n")
-
-
-def test_parquet_files_become_a_table(
-    icetower: Icetower, orders: str, namespace: str, catalog: RemoteCatalog
-) -> None:
-    place = Path(orders.removeprefix("file://").partition("/metadata/")[0]) / "raw" / "day=2025-10-09"
-    place.mkdir(parents=True)
-    pq.write_table(pa.table({"id": [1, 2]}), place / "a.parquet")
-
-    shown = icetower("import", "parquet", str(place.parent), f"{namespace}.raw", "--dry-run").out
-    assert [line.split() for line in shown.splitlines() if "day" in line or "id" in line] == [
-        ["id", "long", "no"],
-        ["day", "date", "yes"],
-    ]
-    done = icetower("import", "parquet", str(place.parent), f"{namespace}.raw")
-    assert (done.status, done.out) == (0, f"Appended 1 file of 1 to table {namespace}.raw.\n")
-    listed = place.parent.parent / "files.txt"
-    listed.write_text(f"{place / 'a.parquet'}\n")
-    again = icetower("import", "parquet", f"@{listed}", f"{namespace}.raw", "--json")
-    counts = {"appended": 0, "let-go": 0, "unsure": 0}
-    assert again.json == {"table": f"{namespace}.raw", "files": 1, **counts}
 
 
 def test_table_without_a_uuid_is_given_one_when_all_else_is_done(
