@@ -65,21 +65,22 @@ def show_tower(
         elif as_json:
             print_json(catalog.tower.busiest(most))
         elif once or not sys.stdout.isatty():
-            found = _rows(catalog.tower.busiest(most))
+            found = _rows(catalog.tower.busiest(most), separator)
             if found:
                 print_table(_HEADINGS, found)
             else:
                 remark("No commits yet.")
         else:
             # The first look fails like any command. Later the server may go away and come back.
-            looks = chain([_rows(catalog.tower.busiest(most))], _further_looks(catalog, most))
+            first = _rows(catalog.tower.busiest(most), separator)
+            looks = chain([first], _further_looks(catalog, most, separator))
             show_live(_HEADINGS, lambda: next(looks), every)
 
 
-def _further_looks(catalog: RemoteCatalog, most: int) -> Iterator[list[list[object]]]:
+def _further_looks(catalog: RemoteCatalog, most: int, separator: str) -> Iterator[list[list[object]]]:
     while True:
         try:
-            yield _rows(catalog.tower.busiest(most))
+            yield _rows(catalog.tower.busiest(most), separator)
         except (AnswerLost, CatalogUnreachable):
             yield [["no answer", *("" for _ in COLUMNS)]]
 
@@ -97,10 +98,10 @@ def _show_table(found: JsonObject, *, as_json: bool) -> None:
     print_facts(facts)
 
 
-def _rows(answer: JsonObject) -> list[list[object]]:
+def _rows(answer: JsonObject, separator: str) -> list[list[object]]:
     return [
         [
-            ".".join([*table["namespace"], table["table"]]),
+            separator.join([*table["namespace"], table["table"]]),
             *(shown(table) for shown in COLUMNS.values()),
         ]
         for table in answer["tables"]

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from app.cli.server.demo import run_demo
-from app.cli.terminal.options import AsJson, Yes, group, optional
+from app.cli.terminal.options import AsJson, Separator, Yes, group, optional
 
 _PANEL = "Server"
 
@@ -156,6 +156,7 @@ def rebuild(
     namespace: Annotated[
         str, typer.Option("--namespace", help="For tables whose location names no namespace.")
     ] = "rebuilt",
+    separator: Separator = ".",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     yes: Yes = False,
     database_url: DatabaseUrl = None,
@@ -176,7 +177,18 @@ def rebuild(
     from app.cli.server.rebuilding import RebuildOptions, run_rebuild
 
     options = RebuildOptions(
-        warehouse, root, storage or [], export, no_export, likely, dropped, namespace, dry_run, yes, as_json
+        warehouse=warehouse,
+        root=root,
+        storage=storage or [],
+        export=export,
+        no_export=no_export,
+        likely=likely,
+        dropped=dropped,
+        namespace=namespace,
+        separator=separator,
+        is_dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
     )
     run_rebuild({"database_url": database_url}, config, options)
 

@@ -52,6 +52,7 @@ class RebuildOptions:
     likely: bool
     dropped: bool
     namespace: str
+    separator: str
     is_dry_run: bool
     yes: bool
     as_json: bool
@@ -63,7 +64,7 @@ class RebuildOptions:
             takes_dropped=self.dropped,
             export=None if self.export is None else Location(self.export),
             uses_exports=not self.no_export,
-            namespace=namespace_from(self.namespace, "."),
+            namespace=namespace_from(self.namespace, self.separator),
         )
 
 

@@ -39,6 +39,13 @@ def test_without_a_terminal_it_is_shown_once(icetower: Icetower, table: str) -> 
     assert table.split(".") in [[*found["namespace"], found["table"]] for found in as_json.json["tables"]]
 
 
+def test_names_are_written_with_the_separator(icetower: Icetower, table: str) -> None:
+    shown = icetower("tower", "--tables", "200", "--separator", "/")
+
+    assert table.replace(".", "/") in shown.out
+    assert table not in shown.out
+
+
 def test_at_a_terminal_it_goes_on_until_it_is_stopped(
     icetower: Icetower, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -239,3 +239,12 @@ def test_a_default_warehouse_where_none_would_be_made_today_comes_back(
     done = bare("rebuild", "--yes")
 
     assert "Made 1 pointer" in done.out, done.err
+
+
+def test_namespace_for_tables_without_one_may_have_dots(bare: Icetower, lake: str) -> None:
+    root = f"{lake}/flights"  # whose folders are tables then
+    wanted = ("rebuild", "--warehouse", "flights", "--root", root, "--dry-run", "--json")
+    found = lines(bare(*wanted, "--namespace", "eu.west/sales", "--separator", "/"))
+
+    assert found[-1]["summary"]["add"] == 2
+    assert [each["namespace"] for each in found[:2]] == [["eu.west", "sales"]] * 2
