@@ -104,11 +104,10 @@ def overview_row(table: Json) -> list[object]:
     ]
 
 
-def severities_line(tables: Sequence[Json]) -> str:
+def severities_line(numbers: Counter[str]) -> str:
     """Return how many tables there are of each severity."""
-    numbers = Counter(table["severity"] for table in tables)
     kinds = ", ".join(f"{numbers[kind]} {kind}" for kind in _STYLES if numbers[kind])
-    return f"{counted(len(tables), 'table')}: {kinds}"
+    return f"{counted(numbers.total(), 'table')}: {kinds}"
 
 
 def profile_row(column: Json, files: int) -> list[object]:

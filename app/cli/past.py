@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Annotated, Any
 
 import typer
@@ -211,17 +213,21 @@ def diff(
     if not from_ or warehouse != other:
         raise typer.BadParameter("give one warehouse at two times, such as lake@2026-11-20 and lake")
     with connected(uri, warehouse) as catalog:
-        namespaces, names = catalog.past.diff(server_moment(from_), server_moment(to) or None)
-    if as_json:
-        print_json({"namespaces": namespaces, "names": names})
-        return
-    lines = [_namespace_row(each, separator) for each in namespaces] + [
-        _row_of(each, separator) for each in names
-    ]
-    if lines:
-        print_table(["change", "kind", "name", "rows before", "rows after", "what"], lines)
-    else:
-        remark("Nothing is different.")
+        pages = catalog.past.diff(server_moment(from_), server_moment(to) or None)
+        columns = ["change", "kind", "name", "rows before", "rows after", "what"]
+        if as_json:
+            found: dict[str, list[JsonObject]] = {"namespaces": [], "names": []}
+            for page in pages:
+                found["namespaces"] += page["namespaces"]
+                found["names"] += page["names"]
+            print_json(found)
+        elif not print_table(columns, chain.from_iterable(_page_rows(page, separator) for page in pages)):
+            remark("Nothing is different.")
+
+
+def _page_rows(page: JsonObject, separator: str) -> Iterator[list[str]]:
+    yield from (_namespace_row(each, separator) for each in page["namespaces"])
+    yield from (_row_of(each, separator) for each in page["names"])
 
 
 def _namespace_row(changed: JsonObject, separator: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from app.cli.terminal.options import AsJson, Uri, group
 from app.cli.terminal.output import print_json, print_line, remark, warn
 from app.cli.terminal.rendering import print_facts, print_table
 from app.cli.terminal.texts import property_lines
+from app.client.request_parts import JsonObject
 from app.client.warehouses import SettingKind, WarehouseAnswer
 
 commands = group(
@@ -193,19 +195,25 @@ def warehouse_health(
     - `icetower warehouse health`
     - `icetower warehouse health lake --tables 10`
     """
+    worst: list[JsonObject] = []
+    waiting: list[JsonObject] = []
+    numbers = Counter[str]()
     with connected(uri, name) as catalog:
-        tables, waiting = catalog.health.warehouse()
-    found = sorted(tables, key=urgency)
+        for page in catalog.health.warehouse():
+            # Only what is shown is kept: a warehouse may have very many tables.
+            worst = sorted([*worst, *page.tables], key=urgency)[:most]
+            waiting += page.waiting_deletions
+            numbers.update(table["severity"] for table in page.tables)
     if as_json:
-        print_json({"tables": found[:most], **({"waiting-deletions": waiting} if waiting else {})})
+        print_json({"tables": worst, **({"waiting-deletions": waiting} if waiting else {})})
         return
     for deletion in waiting:
         warn(waiting_line(deletion))
-    if not found:
+    if not worst:
         remark("No tables yet.")
         return
-    print_table(OVERVIEW_COLUMNS, [overview_row(table) for table in found[:most]])
-    remark(severities_line(found))
+    print_table(OVERVIEW_COLUMNS, [overview_row(table) for table in worst])
+    remark(severities_line(numbers))
 
 
 def _facts(warehouse: WarehouseAnswer) -> list[tuple[str, object]]:

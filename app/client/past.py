@@ -47,15 +47,9 @@ class PastCalls(CatalogCalls):
         body = {"at": at, "tables": [identifier_body(table) for table in tables], "dry-run": dry_run}
         return self._calls.read(OpenAnswer, "POST", f"{self._root}/restore", body=body).model_dump()
 
-    def diff(self, before: str, after: str | None = None) -> tuple[list[JsonObject], list[JsonObject]]:
-        """Return the namespaces, and the tables and views, that are different at two times."""
-        query = given({"from": before, "to": after})
-        namespaces: list[JsonObject] = []
-        names: list[JsonObject] = []
-        for page in self._pages("diff", query):
-            namespaces += page["namespaces"]
-            names += page["names"]
-        return namespaces, names
+    def diff(self, before: str, after: str | None = None) -> Iterator[JsonObject]:
+        """Yield pages of the `namespaces`, and then the `names`, that are different at two times."""
+        return self._pages("diff", given({"from": before, "to": after}))
 
     def _pages(self, path: str, query: dict[str, str]) -> Iterator[JsonObject]:
         for page in self._calls.read_pages(_Page, f"{self._root}/{path}", query):

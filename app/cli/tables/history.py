@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +14,7 @@ from app.cli.tables.snapshot_graph import graph_lines
 from app.cli.terminal.arguments import find_object, identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
-from app.cli.terminal.output import print_json, remark
+from app.cli.terminal.output import print_json, print_json_list, remark
 from app.cli.terminal.rendering import print_facts, print_table
 from app.cli.terminal.texts import counted, moment_text
 from app.client.http.failures import CatalogRefused
@@ -269,19 +269,19 @@ def show_files(
     identifier = identifier_from(name, separator)
     wanted = find_object(filter_json, "the filter")
     with connected(uri, warehouse) as catalog:
+        found = catalog.history.files(identifier, snapshot, wanted)
         try:
-            found = list(catalog.history.files(identifier, snapshot, wanted))
+            first = list(islice(found, 1))
         except CatalogRefused as refused:
             # A table that has no snapshot yet has no main either.
             if snapshot != MAIN_BRANCH or refused.type != "NoSuchSnapshotException":
                 raise
-            found = []
-    if as_json:
-        print_json(found)
-    elif found:
-        print_table(FILE_COLUMNS, [_file_cells(file) for file in found])
-    else:
-        remark(f"No files in {snapshot} of table {name}{' that may match' if wanted else ''}.")
+            first = []
+        files = chain(first, found)
+        if as_json:
+            print_json_list(files)
+        elif not print_table(FILE_COLUMNS, map(_file_cells, files)):
+            remark(f"No files in {snapshot} of table {name}{' that may match' if wanted else ''}.")
 
 
 def _file_cells(file: Json) -> list[object]:

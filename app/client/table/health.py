@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from app.client.answers import OpenAnswer, TableHealthPage
 from app.client.http.http_calls import CatalogCalls
 from app.client.request_parts import JsonObject, given
@@ -25,11 +27,9 @@ class HealthCalls(CatalogCalls):
         path = self._below_table(identifier, "profile")
         return self._calls.read(OpenAnswer, "GET", path, query=_state(snapshot_id, ref)).model_dump()
 
-    def warehouse(self) -> tuple[list[JsonObject], list[JsonObject]]:
-        """Return what is found of all tables, in the order of their pages, and deletions that wait."""
-        pages = list(self._calls.read_pages(TableHealthPage, f"{self._root}/health"))
-        waiting = [deletion for page in pages for deletion in page.waiting_deletions]
-        return [table for page in pages for table in page.tables], waiting
+    def warehouse(self) -> Iterator[TableHealthPage]:
+        """Yield pages of what is found of all tables, and of deletions that wait."""
+        return self._calls.read_pages(TableHealthPage, f"{self._root}/health")
 
 
 def _state(snapshot_id: int | None, ref: str | None) -> dict[str, str]:

@@ -7,9 +7,12 @@ import sys
 
 import pytest
 
+from app.cli.terminal.rendering import FITTED_ROWS
 from app.client.catalog import RemoteCatalog
+from app.client.past import PastCalls
 from app.engine.model.identifiers import Namespace
 from tests.unit.cli.conftest import Icetower
+from tests.unit.cli.passing_items import PassingItems
 
 
 def test_what_was_dropped_is_listed_and_comes_back(icetower: Icetower, namespace: str, view: str) -> None:
@@ -86,3 +89,19 @@ def test_a_restoration_that_was_asked_about_prints_its_json_alone(
 
     assert (restored.status, "Restore 1 table?" in restored.err) == (0, True)
     assert [each["name"] for each in restored.json["tables"]] == ["orders"]
+
+
+def test_differences_are_shown_as_they_come_and_not_kept(
+    icetower: Icetower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items, number = PassingItems(), 2 * FITTED_ROWS
+    names = (
+        items.item(kind="table", changes=[], is_readable=True, before={"namespace": ["a"], "name": f"t{n}"})
+        for n in range(number)
+    )
+    monkeypatch.setattr(PastCalls, "diff", lambda *_: ({"namespaces": [], "names": [each]} for each in names))
+
+    shown = icetower("diff", "default@1d", "default").out
+
+    assert shown.count("went") == number
+    assert items.most <= 3

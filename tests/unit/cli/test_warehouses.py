@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from app.client.answers import TableHealthPage
+from app.client.table.health import HealthCalls
 from tests.unit.cli.conftest import Icetower
+from tests.unit.cli.passing_items import PassingItems
 
 
 def test_a_warehouse_is_created_shown_changed_used_and_dropped(icetower: Icetower, folder: Path) -> None:
@@ -80,3 +84,29 @@ def test_health_is_of_the_warehouse_that_a_variable_names(
 
     assert icetower("warehouse", "health").err == "Error: Warehouse does not exist: nowhere\n"
     assert icetower("warehouse", "health", "default").status == 0
+
+
+def test_health_keeps_only_the_tables_that_are_shown(
+    icetower: Icetower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = PassingItems()
+
+    def pages() -> Iterator[TableHealthPage]:
+        for severity in ("ok", "critical", "info", "ok"):
+            findings = [] if severity == "ok" else [{"severity": severity, "code": "c", "message": "m"}]
+            tables = [
+                items.item(namespace=["a"], table=f"{severity}{n}", severity=severity, findings=findings)
+                for n in range(50)
+            ]
+            yield TableHealthPage.model_construct(tables=tables, waiting_deletions=[])
+            del tables
+
+    monkeypatch.setattr(HealthCalls, "warehouse", lambda _: pages())
+
+    shown = icetower("warehouse", "health", "--tables", "2")
+    as_json = icetower("warehouse", "health", "--tables", "51", "--json").json
+
+    assert [line.split()[1] for line in shown.out.splitlines()[2:]] == ["a.critical0", "a.critical1"]
+    assert "200 tables: 50 critical, 50 info, 100 ok" in shown.err
+    assert [table["table"] for table in as_json["tables"][49:]] == ["critical49", "info0"]
+    assert items.most < 200

@@ -21,7 +21,10 @@ def test_pages_are_turned_to_the_last() -> None:
     past = PastCalls(server.calls(), "v1/wh")
 
     assert [each["id"] for each in past.dropped()] == [2, 1]
-    assert past.diff("1d") == ([{"namespace": ["a"]}], [{"kind": "table"}, {"kind": "view"}])
+    assert [(page["namespaces"], page["names"]) for page in past.diff("1d")] == [
+        ([{"namespace": ["a"]}], [{"kind": "table"}]),
+        ([], [{"kind": "view"}]),
+    ]
     assert [request.url.params.get("pageToken") for request in server.requests] == ["", "t", "", "u"]
 
 

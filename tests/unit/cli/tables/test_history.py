@@ -9,9 +9,12 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
+from app.cli.terminal.rendering import FITTED_ROWS
 from app.client.catalog import RemoteCatalog
+from app.client.table.history import HistoryCalls
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from tests.unit.cli.conftest import SCHEMA, Icetower
+from tests.unit.cli.passing_items import PassingItems
 
 
 @pytest.fixture
@@ -130,3 +133,20 @@ def test_a_table_without_rows_has_no_files(
 @pytest.mark.parametrize("text", ["{", "[]"])
 def test_filter_that_is_no_json_object_is_wrong_usage(icetower: Icetower, text: str) -> None:
     assert icetower("table", "files", "a.b", "--filter", text).status == 2
+
+
+@pytest.mark.parametrize(("options", "kept"), [((), FITTED_ROWS + 2), (("--json",), 3)])
+def test_files_are_shown_as_they_come_and_not_kept(
+    icetower: Icetower, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], kept: int
+) -> None:
+    """A table may have millions of them."""
+    items, number = PassingItems(), 2 * FITTED_ROWS
+    file = {"content": "data", "partition": {}, "record_count": 1, "file_size_in_bytes": 1}
+    monkeypatch.setattr(
+        HistoryCalls, "files", lambda *_: (items.item(**file, file_path=f"f{n}") for n in range(number))
+    )
+
+    shown = icetower("table", "files", "a.b", *options).out
+
+    assert shown.count("f") >= number
+    assert items.most <= kept

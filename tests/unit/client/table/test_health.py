@@ -22,7 +22,7 @@ def test_states_are_asked_for_and_pages_turned() -> None:
 
     assert health.table(ORDERS, snapshot_id=7) == {"severity": "ok"}
     assert health.profile(ORDERS, ref="audit") == {"columns": []}
-    assert [table["table"] for table in health.warehouse()[0]] == ["a", "b"]
+    assert [[table["table"] for table in page.tables] for page in health.warehouse()] == [["a"], ["b"]]
 
     paths = [request.url.raw_path.decode() for request in server.requests]
     assert paths == [
