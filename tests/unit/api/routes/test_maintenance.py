@@ -153,6 +153,19 @@ def test_job_of_a_table_that_is_renamed_meanwhile_is_held_and_ended_by_the_old_n
     assert error_of(api.get(f"{path}/maintenance/jobs/{job_id}"))[0] == 404
 
 
+def test_end_of_a_job_is_noted_though_its_table_was_dropped(
+    api: httpx.Client, ns: str, path: str, job_id: str
+) -> None:
+    """It can come back, and what became of the job still counts then."""
+    begin(api, path, id=job_id).raise_for_status()
+    api.delete(path).raise_for_status()
+
+    ended = api.post(f"{path}/maintenance/jobs/{job_id}/end", json={"state": "unsound"}).json()
+
+    api.post("/v1/undrop", json={"namespace": [ns], "name": "t"}).raise_for_status()
+    assert api.get(f"{path}/maintenance/jobs/{job_id}").json() == ended
+
+
 def test_jobs_come_in_pages_newest_first(api: httpx.Client, path: str) -> None:
     for number in range(5):
         job_id = begin(api, path, options={"number": number}).json()["id"]
