@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from app.cli.terminal.arguments import identifier_from, json_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
-from app.cli.terminal.output import print_json
+from app.cli.terminal.output import print_json_list
 from app.cli.terminal.rendering import print_facts
 from app.cli.terminal.texts import counted
 from app.client.request_parts import given
@@ -55,10 +56,11 @@ def plan_scan(
         metadata = catalog.tables.load(identifier).metadata
         request |= _state(metadata, snapshot)
         plan = catalog.scans.plan(identifier, request)
-    if as_json:
-        print_json([_as_task(found) for found in plan.files])
-        return
-    print_facts(_facts(metadata, request, plan))
+        if as_json:
+            print_json_list(map(_as_task, plan.files))
+            return
+        facts = _facts(metadata, request, plan)
+    print_facts(facts)
 
 
 def _as_task(found: ScanFile) -> dict[str, Any]:
@@ -77,21 +79,51 @@ def _state(metadata: Json, wanted: str | None) -> dict[str, Any]:
     return {"snapshot-id": int(wanted), "use-snapshot-schema": True}
 
 
+@dataclass(slots=True)
+class _Tally:
+    """What is counted of planned files while they pass: a table may have millions."""
+
+    files: int = 0
+    rows: int = 0
+    size: int = 0
+    unsure: int = 0
+    """Files of which not every row is known to match."""
+    touched: int = 0
+    """Files with deletes."""
+    deletes: dict[str, set[tuple[str, int | None]]] = field(default_factory=dict)
+    """The places of deletes, by their kind."""
+
+    def noted(self, files: Iterable[ScanFile]) -> Iterator[PlannedFile]:
+        """Yield files as the engine has them, and count them."""
+        for found in files:
+            self.files += 1
+            self.rows += found.file["record-count"]
+            self.size += found.file["file-size-in-bytes"]
+            self.unsure += found.residual is not True
+            self.touched += bool(found.deletes)
+            for delete in found.deletes:
+                is_vector = delete["file-format"] == "puffin"
+                kind = "deletion vectors" if is_vector else delete["content"].replace("-", " ")
+                place = delete["file-path"], delete.get("content-offset")
+                self.deletes.setdefault(kind, set()).add(place)
+            yield _planned(found)
+
+
 def _facts(metadata: Json, request: Json, plan: ServerPlan) -> list[tuple[str, object]]:
-    kept = len(plan.files)
+    tally = _Tally()
+    pieces = _pieces_text(metadata, tally.noted(plan.files))
+    kept = tally.files
     snapshot_id = request.get("snapshot-id", metadata.get("current-snapshot-id"))
     total = _total_files(metadata, snapshot_id)
     left_out = "" if total is None else f", {total - kept} of {total} left out"
-    rows = sum(found.file["record-count"] for found in plan.files)
-    size = sum(found.file["file-size-in-bytes"] for found in plan.files)
-    unsure = sum(found.residual is not True for found in plan.files)
+    unsure = counted(tally.unsure, "file")
     return [
         ("snapshot", "none" if total == 0 and not kept and snapshot_id in (None, -1) else snapshot_id),
         ("files to read", f"{kept}{left_out}"),
-        ("in them", f"{counted(rows, 'row')}, {counted(size, 'byte')}"),
-        ("still to be asked", f"the rows of {counted(unsure, 'file')}; in the others every row matches"),
-        ("deletes", _deletes_line(plan.files)),
-        ("pieces of work", _pieces_text(metadata, plan)),
+        ("in them", f"{counted(tally.rows, 'row')}, {counted(tally.size, 'byte')}"),
+        ("still to be asked", f"the rows of {unsure}; in the others every row matches"),
+        ("deletes", _deletes_line(tally)),
+        ("pieces of work", pieces),
         ("planned in", counted(plan.answers, "answer")),
     ]
 
@@ -105,28 +137,23 @@ def _total_files(metadata: Json, snapshot_id: int | None) -> int | None:
     return None
 
 
-def _deletes_line(files: Sequence[ScanFile]) -> str:
-    kinds: dict[str, set[tuple[str, int | None]]] = {}
-    for found in files:
-        for delete in found.deletes:
-            is_vector = delete["file-format"] == "puffin"
-            kind = "deletion vectors" if is_vector else delete["content"].replace("-", " ")
-            kinds.setdefault(kind, set()).add((delete["file-path"], delete.get("content-offset")))
-    touched = sum(bool(found.deletes) for found in files)
-    counts = ", ".join(f"{len(places)} {kind}" for kind, places in sorted(kinds.items()))
-    return f"{counts}, for {touched} of the files" if counts else "none"
+def _deletes_line(tally: _Tally) -> str:
+    counts = ", ".join(f"{len(places)} {kind}" for kind, places in sorted(tally.deletes.items()))
+    return f"{counts}, for {tally.touched} of the files" if counts else "none"
 
 
-def _pieces_text(metadata: Json, plan: ServerPlan) -> str:
+def _pieces_text(metadata: Json, files: Iterator[PlannedFile]) -> str:
+    """Return the pieces of work that files make; all of these have passed then."""
     try:
         settings = SplitSettings.of(metadata.get("properties", {}))
     except InvalidUpdate as flaw:  # A table that was registered brings such properties along.
+        for _ in files:
+            pass
         return f"not known: {flaw}"
-    return _pieces_line(combined(map(_planned, plan.files), settings))
+    return _pieces_line(combined(files, settings))
 
 
 def _pieces_line(pieces: Iterable[Sequence[Split]]) -> str:
-    # One by one: a table may have millions.
     number, least, most = 0, 0, 0
     for piece in pieces:
         size = sum(split.length for split in piece)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -56,11 +56,11 @@ class ScanFile:
 
 @dataclass
 class ServerPlan:
-    """A planned scan."""
+    """A planned scan, whose files are read as they are asked for."""
 
-    files: list[ScanFile] = field(default_factory=list)
+    files: Iterator[ScanFile] = field(default_factory=lambda: iter(()))
     answers: int = 0
-    """How many answers it took."""
+    """How many answers it took so far."""
 
 
 class ScanCalls(CatalogCalls):
@@ -73,7 +73,7 @@ class ScanCalls(CatalogCalls):
     def plan(
         self, identifier: TableIdentifier, request: JsonObject, timeout_seconds: float = 300.0
     ) -> ServerPlan:
-        """Return all files of a scan.
+        """Return a scan whose planning is done; its files raise what further answers do.
 
         Raises:
             ScanNotPlanned: the server gave up, or was not done in time.
@@ -95,8 +95,13 @@ class ScanCalls(CatalogCalls):
         if answer.status != "completed":
             reason = (answer.error or {}).get("message", f"the plan is {answer.status}")
             raise ScanNotPlanned(f"The server could not plan the scan: {reason}")
-        _add(plan, answer)
-        left, seen = list(answer.plan_tasks), set[str]()
+        plan.files = self._files(table, answer, plan)
+        return plan
+
+    def _files(self, table: str, page: ScanTasksAnswer, plan: ServerPlan) -> Iterator[ScanFile]:
+        """Yield the files of the first answer, and those of all tasks that it leads to."""
+        yield from _files_of(page)
+        left, seen = list(page.plan_tasks), set[str]()
         while left:
             task = left.pop(0)
             if task in seen or len(seen) >= MOST_PAGES:
@@ -107,12 +112,11 @@ class ScanCalls(CatalogCalls):
             page = self._calls.read(ScanTasksAnswer, "POST", f"{table}/tasks", body={"plan-task": task})
             plan.answers += 1
             left += page.plan_tasks
-            _add(plan, page)
-        return plan
+            yield from _files_of(page)
 
 
-def _add(plan: ServerPlan, page: ScanTasksAnswer) -> None:
+def _files_of(page: ScanTasksAnswer) -> Iterator[ScanFile]:
     for task in page.file_scan_tasks:
         references = task.get("delete-file-references")
         deletes = [page.delete_files[place] for place in references] if references else []
-        plan.files.append(ScanFile(task["data-file"], deletes, task.get("residual-filter", True)))
+        yield ScanFile(task["data-file"], deletes, task.get("residual-filter", True))

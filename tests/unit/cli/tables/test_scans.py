@@ -11,8 +11,10 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
 from app.client.catalog import RemoteCatalog
+from app.client.table.scans import ScanCalls, ScanFile, ServerPlan
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from tests.unit.cli.conftest import SCHEMA, Icetower
+from tests.unit.cli.passing_items import PassingItems
 
 
 @pytest.fixture
@@ -107,3 +109,25 @@ def test_table_without_data_has_nothing_to_read(
 
     told = icetower("table", "plan", f"{namespace}.bare").out
     assert "0, 0 of 0 left out" in told
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_planned_files_are_counted_or_shown_as_they_come_and_not_kept(
+    icetower: Icetower, table: str, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    """A table may have millions of them."""
+    items, number = PassingItems(), 1_000
+    file = {"content": "data", "file_format": "parquet", "spec_id": 0}
+    file |= {"record_count": 2, "file_size_in_bytes": 9}
+    planned = (ScanFile(items.item(**file, file_path=f"f{n}"), [], n % 2 == 0) for n in range(number))
+    monkeypatch.setattr(ScanCalls, "plan", lambda *_: ServerPlan(planned, answers=7))
+
+    shown = icetower("table", "plan", table, *options)
+
+    assert items.most <= 3
+    if options:
+        assert [task["data-file"]["file-path"] for task in shown.json] == [f"f{n}" for n in range(number)]
+    else:
+        assert "2000 rows, 9000 bytes" in shown.out
+        assert "the rows of 500 files" in shown.out
+        assert "pieces of work     32, of " in shown.out
