@@ -23,27 +23,42 @@ def check_store_is_there(catalog: Catalog, missing: str) -> None:
         FilesUnavailable: neither its folder nor a root of the warehouse around it has any file; says what to do.
     """
     roots = [root for root in roots_of(catalog) if is_inside(missing, root)]
-    _check_any(catalog, missing, _folder_of(missing), *roots)
+    _check(_absence(catalog, missing, _folder_of(missing), *roots))
 
 
 def check_table_is_there(catalog: Catalog, missing: str) -> None:
     """Check that a table is there whose current metadata file was not found.
 
+    Raises:
+        FilesUnavailable: `absence_of_table` says that it may not be; or the store does not answer.
+    """
+    _check(absence_of_table(catalog, missing))
+
+
+def absence_of_table(catalog: Catalog, missing: str) -> str | None:
+    """Return what to do if the folder of a missing metadata file has no file at all; else None.
+
     Files of others do not say so: a warehouse's storage settings may be those of another store for a while.
 
     Raises:
-        FilesUnavailable: its folder has no file at all; says what to do.
+        FilesUnavailable: the store does not answer.
     """
-    _check_any(catalog, missing, _folder_of(missing))
+    return _absence(catalog, missing, _folder_of(missing))
 
 
-def _check_any(catalog: Catalog, missing: str, *places: str) -> None:
-    if not any(_has_files(catalog, Location(place)) for place in places):
-        raise FilesUnavailable(
-            f"It is not known whether {missing} is gone: nothing at all is found in {places[-1]}, as if its disk "
-            "were not mounted, its bucket not there, or the storage settings those of another store. Bring it back, or "
-            "let go what the catalog has there (`icetower table unregister --unread`, `icetower dropped purge`)"
-        )
+def _check(absence: str | None) -> None:
+    if absence is not None:
+        raise FilesUnavailable(absence)
+
+
+def _absence(catalog: Catalog, missing: str, *places: str) -> str | None:
+    if any(_has_files(catalog, Location(place)) for place in places):
+        return None
+    return (
+        f"It is not known whether {missing} is gone: nothing at all is found in {places[-1]}, as if its disk "
+        "were not mounted, its bucket not there, or the storage settings those of another store. Bring it back, or "
+        "let go what the catalog has there (`icetower table unregister --unread`, `icetower dropped purge`)"
+    )
 
 
 def _folder_of(location: str) -> str:

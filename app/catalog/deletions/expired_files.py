@@ -15,7 +15,7 @@ from app.catalog.context.places.table_places import names_of, own_places
 from app.catalog.deletions.orphan_search import path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.purge import PurgedPlaces
-from app.catalog.deletions.runner import HeldManifests, PlanOutdated, delete_groups, groups_of, hold_on
+from app.catalog.deletions.runner import HeldManifests, Hold, PlanOutdated, delete_groups, groups_of
 from app.catalog.deletions.state_files import StateFiles
 from app.catalog.exports.forks import find_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
@@ -56,6 +56,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     assert deletion.expired is not None
     if catalog.server.pointers.may_share_files(deletion.uuid, deletion.pointer_id):
         return "kept"
+    hold = Hold(catalog, deletion)
     current: TableMetadata | None = None
     registration: int | None = None
     pointer = catalog.server.pointers.find_locked(deletion.pointer_id)
@@ -75,7 +76,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     doomed = unreachable_files(
         record.expired,
         current,
-        HeldManifests(catalog, current, deletion),
+        HeldManifests(catalog, current, hold),
         level=record.cleanup,
         landed=landed if current is not None else None,
         stays=(pointer.metadata_location,) if pointer is not None else (),
@@ -90,8 +91,8 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     owner = Owner.of(deletion.uuid, deletion.pointer_id, current, landed)
     if current is None:
         owner = replace(owner, places=owner.places | _purged_places(catalog, deletion.uuid))
-    readers = OtherReaders(catalog, owner, lambda: hold_on(catalog, deletion))
-    own = None if pointer is None or current is None else _OwnTable(catalog, pointer, current)
+    readers = OtherReaders(catalog, owner, hold.now_and_then)
+    own = None if pointer is None or current is None else _OwnTable(catalog, pointer, current, hold)
 
     def unread(locations: Sequence[Location]) -> list[Location]:
         return readers.unread(locations if own is None else own.unread(locations))
@@ -116,13 +117,14 @@ def _read(catalog: Catalog, pointer: Pointer) -> TableMetadata:
 class _OwnTable:
     """The table itself: what commits take in again while its expired files are deleted stays."""
 
-    def __init__(self, catalog: Catalog, pointer: Pointer, current: TableMetadata) -> None:
+    def __init__(self, catalog: Catalog, pointer: Pointer, current: TableMetadata, hold: Hold) -> None:
         """Start with the state that was asked what is reachable."""
         self._catalog = catalog
         self._seen = pointer
         self._current = current
+        self._hold = hold
         self._reached: set[int] = set()
-        self._files = StateFiles(lambda location: self._reached.add(path_hash(location)))
+        self._files = StateFiles(self._note)
 
     def unread(self, locations: Sequence[Location]) -> list[Location]:
         """Return those of some files that the table does not reach now.
@@ -154,6 +156,10 @@ class _OwnTable:
         for file in statistics_of(metadata):
             self._reached.add(path_hash(file.location))
         self._seen = now
+
+    def _note(self, location: str) -> None:
+        self._hold.now_and_then()
+        self._reached.add(path_hash(location))
 
     def _pass_over_known(self) -> None:
         heads = {ref.snapshot_id for ref in (self._current.refs or {}).values()}

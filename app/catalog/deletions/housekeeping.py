@@ -163,7 +163,7 @@ class _Deleters:
             if start_in(pool, partial(self._work_off, deletion)) is None:
                 log.warning("no thread can be started to delete files of %s now", deletion.identifier)
                 self._busy.discard(deletion.warehouse_id)
-                self._server.file_deletions.release(deletion.id)
+                self._server.file_deletions.release(deletion)
                 return
 
     def _work_off(self, deletion: Deletion) -> None:

@@ -10,16 +10,13 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.orphan_search import check_may_delete, path_hash
 from app.catalog.deletions.orphans import files_of
 from app.catalog.deletions.reached_states import ReachedStates
-from app.catalog.deletions.runner import WORKERS, PlanOutdated, delete_all, hold_on
+from app.catalog.deletions.runner import WORKERS, Hold, PlanOutdated, delete_all, hold_on
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import FilesUnavailable, MetadataFileMissing
 from app.fileio.files import ListedFile
-
-_NOTES_A_HOLD = 50_000
-"""How many files are noted before the entry is held for longer: reading all tables may take long."""
 
 
 def delete_marked_orphans(catalog: Catalog, deletion: Deletion) -> FinalState:
@@ -35,12 +32,13 @@ def delete_marked_orphans(catalog: Catalog, deletion: Deletion) -> FinalState:
         PlanOutdated: the table was registered anew or dropped, or another worker has ended it.
     """
     assert deletion.pointer_id is not None
+    hold = Hold(catalog, deletion)
     pointer = catalog.server.pointers.find_locked(deletion.pointer_id)
     if pointer is None or pointer.uuid != deletion.uuid:
         return "kept"  # without the table, it is not known what reaches its files
     metadata = _read(catalog, pointer)
     check_may_delete(catalog, pointer, metadata)
-    work = _Work(catalog, deletion, pointer, metadata)
+    work = _Work(catalog, deletion, hold, pointer, metadata)
     work.read_states()
     catalog.server.step("orphans_checked")
     if not catalog.server.file_deletions.begin(deletion, pointer.registration):
@@ -60,13 +58,12 @@ class _Work:
     """One run: what is marked, and what of it turned out to be reached."""
 
     def __init__(
-        self, catalog: Catalog, deletion: Deletion, pointer: Pointer, metadata: TableMetadata
+        self, catalog: Catalog, deletion: Deletion, hold: Hold, pointer: Pointer, metadata: TableMetadata
     ) -> None:
-        self._catalog, self._deletion = catalog, deletion
+        self._catalog, self._deletion, self._hold = catalog, deletion, hold
         self._pointer, self._metadata = pointer, metadata
         self._marked: set[int] = set()
         self._reached: set[int] = set()
-        self._notes = 0
         self._states = ReachedStates(catalog, self._note)
 
     def read_states(self) -> None:
@@ -118,9 +115,7 @@ class _Work:
         )
 
     def _note(self, location: Location) -> bool:
-        self._notes += 1
-        if self._notes % _NOTES_A_HOLD == 0:
-            hold_on(self._catalog, self._deletion)
+        self._hold.now_and_then()
         number = path_hash(location)
         if number not in self._marked:
             return False

@@ -21,9 +21,6 @@ from app.fileio.locations import loose_place_of
 
 log = logging.getLogger(__name__)
 
-_NOTES_A_HOLD = 50_000
-"""How many files are noted before the entry in the queue is held for longer: reading a table may take long."""
-
 
 class OtherReaders:
     """What other tables reach of one table's files; each is read when it first matters.
@@ -37,7 +34,7 @@ class OtherReaders:
         Args:
             catalog: the warehouse of the table whose files are deleted.
             owner: that table.
-            hold: called after each table that is read, and now and then before.
+            hold: called with each batch of files, and while tables are read: that may take long.
         """
         self._catalog, self._owner, self._hold = catalog, owner, hold
         self._starts = tuple(
@@ -47,7 +44,6 @@ class OtherReaders:
         self._file_systems = FileSystemReaders(catalog.server, self._note)
         self._warehouses: dict[int, Catalog | None] = {}
         self._reached: set[int] = set()
-        self._notes = 0
         self._real_location_of = real_locations()
 
     def unread(self, locations: Sequence[Location]) -> list[Location]:
@@ -64,12 +60,12 @@ class OtherReaders:
         ]
 
     def _unread(self, locations: Sequence[Location]) -> list[Location]:
+        self._hold()
         around = claims_around(self._catalog, locations).values()
         folders = sorted(set(itertools.chain.from_iterable(around)))
         for reader in self._catalog.server.foreign_places.readers(folders, self._owner.pointer_id):
             if reader.is_known or self._may_read(reader, locations):
                 self._look(reader)
-                self._hold()
         self._file_systems.look(locations)
         staying = [location for location in locations if self._is_reached(location)]
         if not staying:
@@ -107,9 +103,7 @@ class OtherReaders:
         return catalog is not None and any(may_be_of(catalog, location) for location in locations)
 
     def _note(self, location: str) -> None:
-        self._notes += 1
-        if self._notes % _NOTES_A_HOLD == 0:
-            self._hold()
+        self._hold()
         for path in {loose_place_of(each)[1] for each in {location, self._real_location_of(location)}}:
             if path.startswith(self._starts):
                 # Some clients take these for the end of the path.

@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.catalog.context.absent_stores import check_table_is_there
+from app.catalog.context.absent_stores import absence_of_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import names_of, own_folders
 from app.catalog.deletions.other_readers import OtherReaders
-from app.catalog.deletions.runner import HeldManifests, PlanOutdated, delete_groups, groups_of, hold_on
+from app.catalog.deletions.runner import HeldManifests, Hold, PlanOutdated, delete_groups, groups_of
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
 from app.catalog.exports.forks import find_fork, fork_text
 from app.database.deletions.file_deletions import Deletion, FinalState
@@ -29,7 +29,7 @@ from app.fileio.locations import folders_of, place_of
 from app.formats.metadata.names import metadata_folder
 
 MOST_LOOKS = 12
-"""How often a purge looks for its store, in about seven hours: all may be gone on purpose."""
+"""How often in a row a purge finds nothing at all, in about seven hours: all may be gone on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,14 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
 
     Raises:
         FilesUnavailable: a file could not be read or deleted, or the store is not there; safe to try again.
-        InvalidMetadata: the table's metadata cannot be read, or there are commits to it that the database does not
-            know; nothing was deleted.
+        InvalidMetadata: the table's metadata cannot be read, or nothing was found for hours, or there are commits to it
+            that the database does not know; nothing was deleted.
         CorruptMetadata: a manifest list or manifest cannot be read; nothing was deleted.
         PlanOutdated: what was found is no longer right, or another worker has ended the purge.
     """
     if catalog.server.pointers.may_share_files(deletion.uuid):
         return "kept"
+    hold = Hold(catalog, deletion)
     purged = None if deletion.expired is None else PurgedPlaces.from_json(deletion.expired)
     if purged is not None and purged.waits:
         return _look_again(catalog, deletion, purged)
@@ -89,13 +90,15 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     except MetadataFileMissing:
         if purged is not None:  # An earlier attempt got through everything.
             return _end(catalog, deletion, purged, ())
-        try:
-            check_table_is_there(catalog, deletion.metadata_location)
-        except FilesUnavailable as away:
-            if deletion.attempts < MOST_LOOKS:
-                raise
-            raise InvalidMetadata(str(away)) from away
-        return "done"
+        absence = absence_of_table(catalog, deletion.metadata_location)
+        if absence is None:
+            return "done"
+        if deletion.empty_looks >= MOST_LOOKS:
+            raise InvalidMetadata(absence) from None
+        catalog.server.file_deletions.note_empty_looks(deletion, deletion.empty_looks + 1)
+        raise FilesUnavailable(absence) from None
+    if deletion.empty_looks:
+        catalog.server.file_deletions.note_empty_looks(deletion, 0)
     if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):
         # With another uuid it is not the file that was dropped, but one that took its place.
         return "kept"
@@ -105,9 +108,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     if fork is not None:
         raise InvalidMetadata(fork_text(fork))
     everything = Expired(tuple(metadata.snapshots), tuple(statistics_of(metadata)))
-    doomed = unreachable_files(
-        everything, None, HeldManifests(catalog, None, deletion), place_of=real_places()
-    )
+    doomed = unreachable_files(everything, None, HeldManifests(catalog, None, hold), place_of=real_places())
     if doomed.unreadable:
         raise CorruptMetadata(doomed.unreadable[0], "the files that it names are not known")
     groups = {
@@ -116,9 +117,9 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
         "metadata": [deletion.metadata_location],
     }
     purged = PurgedPlaces.of(metadata)
-    catalog.server.file_deletions.note(deletion.id, purged.to_json(waits=False))
+    catalog.server.file_deletions.note(deletion, purged.to_json(waits=False))
     owner = Owner.of(deletion.uuid, deletion.pointer_id, metadata)
-    readers = OtherReaders(catalog, owner, lambda: hold_on(catalog, deletion))
+    readers = OtherReaders(catalog, owner, hold.now_and_then)
     delete_groups(catalog, deletion, owner, groups, None, readers.unread)
     return _end(catalog, deletion, purged, list(itertools.chain.from_iterable(groups.values())))
 
@@ -130,7 +131,7 @@ def _end(
     if not _delete_left(catalog, purged.owner(deletion), purged, named):
         return "done"
     wait_ms = catalog.rules.orphan_age_ms
-    catalog.server.file_deletions.come_back(deletion.id, wait_ms, purged.to_json(waits=True))
+    catalog.server.file_deletions.come_back(deletion, wait_ms, purged.to_json(waits=True))
     return None
 
 

@@ -48,7 +48,7 @@ def work_off(server: Server, deletion: Deletion) -> None:
             "%s of %s: its files are looked for anew, or that is done", deletion.kind, deletion.identifier
         )
         # It may have begun: until it has ended, its table cannot be registered.
-        server.file_deletions.release(deletion.id)
+        server.file_deletions.release(deletion)
         return
     except _PASSES as error:
         _try_later(server, deletion, str(error))
@@ -86,10 +86,10 @@ def _try_later(server: Server, deletion: Deletion, reason: str) -> None:
         wait_ms // 1000,
         reason,
     )
-    server.file_deletions.postpone(deletion.id, wait_ms, reason)
-    telemetry.FILE_DELETIONS.labels(outcome="postponed").inc()
+    if server.file_deletions.postpone(deletion, wait_ms, reason):
+        telemetry.FILE_DELETIONS.labels(outcome="postponed").inc()
 
 
 def _finish(server: Server, deletion: Deletion, state: FinalState, error: str | None = None) -> None:
-    server.file_deletions.finish(deletion.id, state, error)
-    telemetry.FILE_DELETIONS.labels(outcome=state).inc()
+    if server.file_deletions.finish(deletion, state, error):
+        telemetry.FILE_DELETIONS.labels(outcome=state).inc()

@@ -12,6 +12,7 @@ from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.deletable import BATCH, Owner, deletable
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.manifests.table_manifests import CheckedManifests
+from app.database.connections.clock import steady_ns
 from app.database.deletions.file_deletions import Deletion
 from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
@@ -24,8 +25,7 @@ log = logging.getLogger(__name__)
 
 LEASE_MS = 10 * 60_000
 WORKERS = 8
-_READS_A_HOLD = 100
-"""Of manifests and their lists."""
+_HELD_AGAIN_MS = LEASE_MS // 10
 _STEPS = {"expire": "expired", "purge": "purged"}
 
 
@@ -37,35 +37,50 @@ def hold_on(catalog: Catalog, deletion: Deletion) -> None:
     """Hold an entry in the queue for longer.
 
     Raises:
-        PlanOutdated: another worker has ended it, or this process is to end.
+        PlanOutdated: another worker has it, or has ended it, or this process is to end.
     """
     server = catalog.server
-    if server.is_stopping.is_set() or not server.file_deletions.hold(deletion.id, LEASE_MS):
+    if server.is_stopping.is_set() or not server.file_deletions.hold(deletion, LEASE_MS):
         raise PlanOutdated
+
+
+class Hold:
+    """Holds an entry in the queue while something is read that may take longer than a lease."""
+
+    def __init__(self, catalog: Catalog, deletion: Deletion) -> None:
+        """Begin with an entry that has been held just now."""
+        self._catalog, self._deletion = catalog, deletion
+        self._held_ms = _steady_ms()
+
+    def now_and_then(self) -> None:
+        """Hold the entry as `hold_on` does, if that was a while ago; called between any two files."""
+        now_ms = _steady_ms()
+        if self._catalog.server.is_stopping.is_set() or now_ms >= self._held_ms + _HELD_AGAIN_MS:
+            hold_on(self._catalog, self._deletion)
+            self._held_ms = now_ms
+
+
+def _steady_ms() -> int:
+    return steady_ns() // 1_000_000
 
 
 class HeldManifests(CheckedManifests):
     """Manifests that are read for an entry in the queue, which may take longer than a lease."""
 
-    def __init__(self, catalog: Catalog, table: TableMetadata | None, deletion: Deletion) -> None:
+    def __init__(self, catalog: Catalog, table: TableMetadata | None, hold: Hold) -> None:
         """Hold the entry for longer now and then."""
         super().__init__(catalog, table)
-        self._of_warehouse, self._deletion, self._count = catalog, deletion, 0
+        self._hold = hold
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
         """Return manifests as `CheckedManifests` does; raises `PlanOutdated` like `hold_on`, too."""
-        self._hold_now_and_then()
+        self._hold.now_and_then()
         return super().manifests(snapshot)
 
     def entries(self, manifest: ManifestFile) -> Iterator[ManifestEntry]:
         """Return entries as `CheckedManifests` does; raises `PlanOutdated` like `hold_on`, too."""
-        self._hold_now_and_then()
+        self._hold.now_and_then()
         return super().entries(manifest)
-
-    def _hold_now_and_then(self) -> None:
-        self._count += 1
-        if self._count % _READS_A_HOLD == 0:
-            hold_on(self._of_warehouse, self._deletion)
 
 
 def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, bindparam, func, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, func, select, update
 
 from app.database.connections.clock import database_now_ms, is_held, read_now_ms
 from app.database.connections.database import Database
@@ -40,6 +40,10 @@ class Deletion:
     """The table's pointer; None for a purge that an older build has queued."""
     expired: str | None
     """What an expiry took out, the report of marked orphans, or the places of a purged table, as JSON."""
+    leases: int
+    """How often it was leased, with this time: who has it later has a higher number."""
+    empty_looks: int
+    """How often in a row nothing at all was found where its metadata file should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,10 @@ _HAS_FAILED = (rows.c.state == "queued") & (rows.c.attempts > 0)
 
 
 class FileDeletions:
-    """The queue that `Pointers` fills; each entry has one worker at a time."""
+    """The queue that `Pointers` fills; each entry has one worker at a time.
+
+    A worker whose lease ran out may still be at work. Once another one has the entry, it changes nothing any more.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -126,7 +133,8 @@ class FileDeletions:
         return None
 
     def _lease(self, until_ms: ColumnElement[int], *conditions: ColumnElement[bool]) -> Deletion | None:
-        statement = update(rows).where(*conditions).values(leased_until_ms=until_ms).returning(*_COLUMNS)
+        values = {"leased_until_ms": until_ms, "leases": rows.c.leases + 1}
+        statement = update(rows).where(*conditions).values(values).returning(*_COLUMNS)
         row = self._database.write(lambda connection: connection.execute(statement).one_or_none())
         return None if row is None else Deletion(*row)
 
@@ -137,53 +145,70 @@ class FileDeletions:
             registration: the one of the table's pointer as the deletion was planned; None if there was no pointer.
 
         Returns:
-            False if nothing may be deleted: the entry is finished, or the pointer was registered anew or dropped
-            since, or another one may share the files.
+            False if nothing may be deleted: the entry is finished or another worker's, or the pointer was registered
+            anew or dropped since, or another one may share the files.
         """
-        pointer_id, uuid = deletion.pointer_id, deletion.uuid
+        pointer_id, uuid, is_ours = deletion.pointer_id, deletion.uuid, _is_held_by(deletion)
         return self._database.write(
-            lambda connection: begin_deletion(connection, deletion.id, pointer_id, uuid, registration)
+            lambda connection: begin_deletion(connection, is_ours, pointer_id, uuid, registration)
         )
 
-    def hold(self, deletion_id: int, lease_ms: int) -> bool:
-        """Hold a leased entry for longer; False if another worker has finished it."""
-        return self._update(deletion_id, leased_until_ms=database_now_ms() + lease_ms)
+    def hold(self, deletion: Deletion, lease_ms: int) -> bool:
+        """Hold a leased entry for longer; False if another worker has it, or has finished it."""
+        return self._update(deletion, leased_until_ms=database_now_ms() + lease_ms)
 
-    def release(self, deletion_id: int) -> None:
+    def release(self, deletion: Deletion) -> None:
         """Let go of a leased entry: it is free to be planned anew."""
-        self._update(deletion_id, leased_until_ms=0)
+        self._update(deletion, leased_until_ms=0)
 
-    def finish(self, deletion_id: int, state: FinalState, error: str | None = None) -> None:
+    def finish(self, deletion: Deletion, state: FinalState, error: str | None = None) -> bool:
         """Take an entry out of the queue: its files are deleted, kept, or cannot be deleted.
 
         Args:
+            deletion: the entry, as it was leased.
+            state: what became of the files.
             error: why, if that is to be known later.
+
+        Returns:
+            False if another worker has it, or has finished it: then nothing is noted.
         """
         because = {} if error is None else {"last_error": error}
-        self._update(deletion_id, state=state, finished_ms=database_now_ms(), leased_until_ms=0, **because)
+        return self._update(
+            deletion, state=state, finished_ms=database_now_ms(), leased_until_ms=0, **because
+        )
 
-    def postpone(self, deletion_id: int, wait_ms: int, error: str) -> None:
-        """Put an entry back into the queue, to be tried again later, and count the failure."""
-        self._update(
-            deletion_id,
+    def postpone(self, deletion: Deletion, wait_ms: int, error: str) -> bool:
+        """Put an entry back into the queue, to be tried again later, and count the failure.
+
+        Returns:
+            False if another worker has it, or has finished it: then nothing is noted.
+        """
+        return self._update(
+            deletion,
             not_before_ms=database_now_ms() + wait_ms,
             leased_until_ms=0,
             last_error=error,
             attempts=rows.c.attempts + 1,
         )
 
-    def note(self, deletion_id: int, facts: str) -> None:
+    def note(self, deletion: Deletion, facts: str) -> None:
         """Keep what a later attempt has to know, as JSON."""
-        self._update(deletion_id, expired=facts)
+        self._update(deletion, expired=facts)
 
-    def come_back(self, deletion_id: int, wait_ms: int, facts: str) -> None:
+    def note_empty_looks(self, deletion: Deletion, number: int) -> None:
+        """Keep how often in a row a metadata file was missing, and all around it, too."""
+        self._update(deletion, empty_looks=number)
+
+    def come_back(self, deletion: Deletion, wait_ms: int, facts: str) -> None:
         """Put an entry back into the queue for another look; until then nothing is being deleted.
 
         Args:
+            deletion: the entry, as it was leased.
+            wait_ms: how long it waits.
             facts: what that look has to know, as JSON.
         """
         self._update(
-            deletion_id,
+            deletion,
             not_before_ms=database_now_ms() + wait_ms,
             leased_until_ms=0,
             begun_ms=None,
@@ -266,7 +291,14 @@ class FileDeletions:
         found = self._database.read(lambda connection: connection.execute(query).all())
         return {row.state: row.number for row in found}
 
-    def _update(self, deletion_id: int, **values: Any) -> bool:
-        is_queued = rows.c.id == deletion_id, rows.c.state == "queued"
-        statement = update(rows).where(*is_queued).values(values)
+    def _update(self, deletion: Deletion, **values: Any) -> bool:
+        statement = update(rows).where(_is_held_by(deletion)).values(values)
         return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+
+
+def _is_held_by(deletion: Deletion) -> ColumnElement[bool]:
+    """Return the condition that an entry is still that of the worker which has leased it so.
+
+    Its time does not matter: a lease that ran out holds until another worker asks for one.
+    """
+    return and_(rows.c.id == deletion.id, rows.c.state == "queued", rows.c.leases == deletion.leases)

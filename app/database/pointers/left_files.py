@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     bindparam,
     exists,
@@ -107,7 +108,7 @@ def insert_orphans(
 
 def begin_deletion(
     connection: Connection,
-    deletion_id: int,
+    is_entry: ColumnElement[bool],
     pointer_id: int | None,
     uuid: TableUuid,
     registration: int | None,
@@ -115,6 +116,7 @@ def begin_deletion(
     """Note that files are deleted from now on; False if what was planned is no longer right.
 
     Args:
+        is_entry: finds the entry of the queue, if it still is the worker's.
         pointer_id: the table's pointer, which may be gone.
         registration: what the table's pointer had when the deletion was planned; None if there was no pointer.
     """
@@ -128,7 +130,7 @@ def begin_deletion(
     if connection.scalars(select(may_share_files(uuid, pointer_id))).one():
         return False
     begun = func.coalesce(rows.c.begun_ms, database_now_ms())
-    statement = update(rows).where(rows.c.id == deletion_id, rows.c.state == "queued").values(begun_ms=begun)
+    statement = update(rows).where(is_entry).values(begun_ms=begun)
     return connection.execute(statement).rowcount == 1
 
 

@@ -26,7 +26,7 @@ NEVER_SEEN = Pointer(1, 1, TABLE, name("a.t"), TableUuid("u"), Location("l"))
 FAILED = CommitReceipt(
     ReceiptHead("0", "drop_table", "main", "alice", None, None, NOW_MS), Outcome.FAILED, NOW_MS
 )
-NEVER_LEASED = Deletion(1, "purge", 1, TableUuid("u"), Location("l"), "a.t", 0, NOW_MS, None, None)
+NEVER_LEASED = Deletion(1, "purge", 1, TableUuid("u"), Location("l"), "a.t", 0, NOW_MS, None, None, 0, 0)
 
 READS: dict[str, Callable[[Stores], Any]] = {
     "foreign readers": lambda stores: ForeignPlaces(stores.database).readers(["s3://b/"], None),
@@ -96,7 +96,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "delete_expired": lambda stores: stores.idempotency_keys.delete_expired(NOW_MS * 2),
     "lease": lambda stores: stores.file_deletions.lease(1000),
     "begin": lambda stores: stores.file_deletions.begin(NEVER_LEASED, None),
-    "finish": lambda stores: stores.file_deletions.finish(1, "done"),
+    "finish": lambda stores: stores.file_deletions.finish(NEVER_LEASED, "done"),
     "old rows": lambda stores: OldRows(stores.database).delete(1_000),
     "mark orphans": lambda stores: OrphanRuns(stores.database).mark(
         NEVER_SEEN, "{}", 0, NOW_MS, lambda: [OrphanBatch(0, "[]", 0, 0)]
@@ -104,10 +104,11 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "orphan batch done": lambda stores: OrphanRuns(stores.database).batch_done(1, 0, 1, 1),
     "replace foreign places": lambda stores: ForeignPlaces(stores.database).replace(1, {"": 1}, ["s3://b/"]),
     "take a sweep": lambda stores: MetadataSweeps(stores.database).take(0),
-    "release": lambda stores: stores.file_deletions.release(1),
-    "hold": lambda stores: stores.file_deletions.hold(1, 1000),
-    "note": lambda stores: stores.file_deletions.note(1, "{}"),
-    "come back": lambda stores: stores.file_deletions.come_back(1, 1000, "{}"),
+    "release": lambda stores: stores.file_deletions.release(NEVER_LEASED),
+    "hold": lambda stores: stores.file_deletions.hold(NEVER_LEASED, 1000),
+    "note": lambda stores: stores.file_deletions.note(NEVER_LEASED, "{}"),
+    "note empty looks": lambda stores: stores.file_deletions.note_empty_looks(NEVER_LEASED, 1),
+    "come back": lambda stores: stores.file_deletions.come_back(NEVER_LEASED, 1000, "{}"),
     "add plan": lambda stores: stores.submit("new"),
     "renew plan": lambda stores: stores.scan_plans.renew("there", NOW_MS),
     "finish plan": lambda stores: stores.scan_plans.finish("there", "completed", "[]"),
@@ -116,7 +117,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "signing key": lambda stores: stores.signing_keys.find_or_create("new", 8, NOW_MS),
     "note receipts": lambda stores: Receipts(stores.database).note([FAILED]),
     "give up a request": lambda stores: Receipts(stores.database).give_up(FAILED),
-    "postpone": lambda stores: stores.file_deletions.postpone(1, 1000, "error"),
+    "postpone": lambda stores: stores.file_deletions.postpone(NEVER_LEASED, 1000, "error"),
 }
 EVERY_CALL = READS | LOCKED_READS | WRITES
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from sqlalchemy import select
 
-from app.database.deletions.file_deletions import Deletion, FinalState, Purge
+from app.database.deletions.file_deletions import Deletion, FileDeletions, FinalState, Purge
 from app.database.pointers.left_files import QueuedExpiry, TakenIn
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
 from app.database.pointers.recoverable import PURGE_NOW
+from app.database.schema.rows import file_deletions
 from app.engine.model.ids import Location, TableUuid
 from app.errors import FilesBeingDeleted
 from tests.contract.database.races import run_together
@@ -59,10 +63,10 @@ def test_a_lease_that_ran_out_is_given_again(queued: Stores) -> None:
 
 def test_a_lease_from_before_the_clock_was_set_back_does_not_hold(queued: Stores) -> None:
     first = lease(queued)
-    assert queued.file_deletions.hold(first.id, LEASE_MS + LEASE_MS // 2)
+    assert queued.file_deletions.hold(first, LEASE_MS + LEASE_MS // 2)
     assert lease(queued).id != first.id
 
-    assert queued.file_deletions.hold(first.id, 100 * LEASE_MS)
+    assert queued.file_deletions.hold(first, 100 * LEASE_MS)
 
     assert lease(queued).id == first.id
 
@@ -71,9 +75,9 @@ def test_a_lease_from_before_the_clock_was_set_back_does_not_hold(queued: Stores
 def test_a_finished_entry_does_not_come_back(queued: Stores, state: FinalState) -> None:
     leased = lease(queued)
 
-    queued.file_deletions.finish(leased.id, state)
-    queued.file_deletions.finish(leased.id, "done")
-    queued.file_deletions.postpone(leased.id, 0, "too late")
+    queued.file_deletions.finish(leased, state)
+    queued.file_deletions.finish(leased, "done")
+    queued.file_deletions.postpone(leased, 0, "too late")
 
     assert queued.file_deletions.counts() == {state: 1, "queued": 2}
     queued.move_queue(LEASE_MS)
@@ -83,12 +87,12 @@ def test_a_finished_entry_does_not_come_back(queued: Stores, state: FinalState) 
 def test_a_postponed_entry_comes_back_when_it_is_due(queued: Stores) -> None:
     leased = lease(queued)
 
-    queued.file_deletions.postpone(leased.id, LEASE_MS, "the store said slow down")
+    queued.file_deletions.postpone(leased, LEASE_MS, "the store said slow down")
 
     for behind in ("a.t2", "a.t3"):
         other = lease(queued)
         assert other.identifier == behind
-        queued.file_deletions.finish(other.id, "done")
+        queued.file_deletions.finish(other, "done")
     assert queued.file_deletions.lease(LEASE_MS) is None
     queued.move_queue(LEASE_MS)
     again = lease(queued)
@@ -166,14 +170,59 @@ def test_expiry_without_files_is_remembered_and_done(stores: Stores) -> None:
 def test_lease_that_is_renewed_is_not_given_again(queued: Stores) -> None:
     first = lease(queued)
 
-    assert queued.file_deletions.hold(first.id, 3 * LEASE_MS)
+    assert queued.file_deletions.hold(first, 3 * LEASE_MS)
     queued.move_queue(2 * LEASE_MS)
 
     assert lease(queued).identifier == "a.t2"
     queued.move_queue(LEASE_MS)
-    assert lease(queued).id == first.id
-    queued.file_deletions.finish(first.id, "done")
-    assert not queued.file_deletions.hold(first.id, LEASE_MS)
+    again = lease(queued)
+    assert again.id == first.id
+    assert queued.file_deletions.finish(again, "done")
+    assert not queued.file_deletions.hold(again, LEASE_MS)
+
+
+def test_a_lease_that_ran_out_holds_until_another_worker_has_the_entry(queued: Stores) -> None:
+    first = lease(queued)
+    queued.move_queue(2 * LEASE_MS)
+
+    assert queued.file_deletions.hold(first, LEASE_MS)
+
+    assert lease(queued).identifier == "a.t2"
+    assert queued.file_deletions.finish(first, "done")
+
+
+def row(stores: Stores, entry: Deletion) -> Sequence[Any]:
+    """Return all that the queue knows of an entry."""
+    query = select(file_deletions).where(file_deletions.c.id == entry.id)
+    return stores.database.read(lambda connection: connection.execute(query).one())
+
+
+LATE: dict[str, Callable[[FileDeletions, Deletion], object]] = {
+    "hold": lambda queue, entry: queue.hold(entry, 100 * LEASE_MS),
+    "release": lambda queue, entry: queue.release(entry),
+    "begin": lambda queue, entry: queue.begin(entry, None),
+    "finish": lambda queue, entry: queue.finish(entry, "failed", "too late"),
+    "postpone": lambda queue, entry: queue.postpone(entry, 100 * LEASE_MS, "too late"),
+    "note": lambda queue, entry: queue.note(entry, "{}"),
+    "note empty looks": lambda queue, entry: queue.note_empty_looks(entry, 7),
+    "come back": lambda queue, entry: queue.come_back(entry, 100 * LEASE_MS, "{}"),
+}
+
+
+@pytest.mark.parametrize("late", LATE)
+def test_a_worker_whose_entry_another_one_has_changes_nothing(queued: Stores, late: str) -> None:
+    first = lease(queued)
+    queued.move_queue(LEASE_MS)
+    second = lease(queued)
+    assert second.id == first.id
+    before = row(queued, second)
+
+    assert not LATE[late](queued.file_deletions, first)
+
+    assert row(queued, second) == before
+    assert queued.file_deletions.begin(second, None)
+    assert queued.file_deletions.hold(second, LEASE_MS)
+    assert queued.file_deletions.finish(second, "done")
 
 
 def test_table_dropped_with_purge_is_known_as_such(queued: Stores) -> None:
@@ -182,12 +231,12 @@ def test_table_dropped_with_purge_is_known_as_such(queued: Stores) -> None:
     assert queued.file_deletions.find_purge(uuid) == Purge(entry.metadata_location, None)
     assert queued.file_deletions.find_purge(TableUuid("another")) is None
 
-    queued.file_deletions.note(entry.id, "{}")
+    queued.file_deletions.note(entry, "{}")
     assert queued.file_deletions.find_purge(uuid) == Purge(entry.metadata_location, "{}")
-    queued.file_deletions.finish(entry.id, "failed")
+    queued.file_deletions.finish(entry, "failed")
 
     for _ in range(2):
-        queued.file_deletions.finish(lease(queued).id, "failed")
+        queued.file_deletions.finish(lease(queued), "failed")
 
     assert queued.file_deletions.find_purge(uuid) is None
 
@@ -217,7 +266,7 @@ def test_a_purge_that_has_begun_keeps_its_files_from_being_registered(stores: St
     other = registration(stores, "v", "x", "s3://b/other/")
     assert stores.pointers.check_and_put([other], AUTHOR) is PutOutcome.ADVANCED
 
-    stores.file_deletions.finish(entry.id, "failed")
+    stores.file_deletions.finish(entry, "failed")
     again = replace(registration(stores, "u"), identifier=name("a.third"))
     assert stores.pointers.check_and_put([again], AUTHOR) is PutOutcome.ADVANCED
 
@@ -231,7 +280,7 @@ def test_a_purge_that_has_ended_since_its_file_was_read_keeps_it_from_being_regi
     entry = lease(stores)
     since_ms = stores.file_deletions.now_ms()
     assert stores.file_deletions.begin(entry, None)
-    stores.file_deletions.finish(entry.id, "done")
+    stores.file_deletions.finish(entry, "done")
     slow = replace(registration(stores, "u"), read_since_ms=since_ms)
 
     with pytest.raises(FilesBeingDeleted, match="being deleted by the purge"):
@@ -246,7 +295,7 @@ def test_a_purge_does_not_begin_once_its_table_is_registered(queued: Stores) -> 
     assert queued.pointers.check_and_put([registration(queued, entry.uuid)], AUTHOR) is PutOutcome.ADVANCED
 
     assert not queued.file_deletions.begin(entry, None)
-    queued.file_deletions.release(entry.id)
+    queued.file_deletions.release(entry)
 
     assert lease(queued).id == entry.id, "the entry is free to be looked at anew"
 
@@ -263,7 +312,7 @@ def test_an_expiry_does_not_begin_once_its_table_is_registered_anew_or_dropped(s
     back = Advance(stores.there("a.t"), Location("0.json"), seen.uuid, "replaced", registration=9)
     with pytest.raises(FilesBeingDeleted, match="by the expiry"):
         stores.pointers.check_and_put([back], AUTHOR)
-    stores.file_deletions.finish(entry.id, "done")
+    stores.file_deletions.finish(entry, "done")
     stores.expire("a.t", "3.json", 0)
     second = lease(stores)
     back = replace(back, seen=stores.there("a.t"))
@@ -295,7 +344,7 @@ def test_what_takes_files_in_again_moves_only_if_it_knows_each_deletion_at_work(
     assert take_in() is PutOutcome.MOVED
     assert take_in(entry.id) is PutOutcome.ADVANCED
     assert take_in(table="a.other") is PutOutcome.ADVANCED
-    stores.file_deletions.finish(entry.id, "done")
+    stores.file_deletions.finish(entry, "done")
     assert take_in() is PutOutcome.MOVED, "it has ended since"
     assert take_in(later_ms=LEASE_MS) is PutOutcome.ADVANCED
 
@@ -332,8 +381,8 @@ def test_time_is_the_database_s_whatever_the_clock_of_a_server_says(stores: Stor
 
 def test_entries_that_have_failed_are_shown_with_why(queued: Stores) -> None:
     first, second, third = lease(queued), lease(queued), lease(queued)
-    queued.file_deletions.postpone(first.id, LEASE_MS, "a store is away")
-    queued.file_deletions.finish(second.id, "failed", "it is damaged")
+    queued.file_deletions.postpone(first, LEASE_MS, "a store is away")
+    queued.file_deletions.finish(second, "failed", "it is damaged")
 
     waits, given_up = queued.file_deletions.waiting(queued.id, 10)
 

@@ -117,7 +117,7 @@ def test_files_that_are_being_deleted_are_not_taken_in(
     assert stores.there("a.reader").metadata_location == "1.json"
     elsewhere = move(stores, stores.there("a.reader"), "2.json", "s3://b/u/", ANYWHERE)
     assert elsewhere is PutOutcome.ADVANCED
-    stores.file_deletions.postpone(entry.id, 60_000, "a store that does not answer")
+    stores.file_deletions.postpone(entry, 60_000, "a store that does not answer")
     assert move(stores, stores.there("a.reader"), "3.json", folder) is PutOutcome.ADVANCED
 
 
@@ -135,7 +135,7 @@ def test_files_that_were_not_looked_at_wait_while_any_are_being_deleted(
     assert move(stores, stores.there("a.reader"), "2.json", UNSEEN) is PutOutcome.MOVED
     assert stores.there("a.reader").metadata_location == "1.json"
     assert move(stores, stores.there("a.reader"), "2.json", ANYWHERE) is PutOutcome.ADVANCED
-    stores.file_deletions.finish(entry.id, "done")
+    stores.file_deletions.finish(entry, "done")
     assert move(stores, stores.there("a.reader"), "3.json", UNSEEN) is PutOutcome.ADVANCED
 
 

@@ -90,9 +90,9 @@ def test_what_was_dropped_keeps_its_folder_until_its_files_are_gone(filled: Stor
     assert filled.file_deletions.begin(entry, None)
     begun = pointers.is_free(PLACE)
     taken = pointers.taken_of([PLACE, "file:///lake/", f"{PLACE}x/"])
-    filled.file_deletions.come_back(entry.id, 60_000, "{}")
+    filled.file_deletions.come_back(entry, 60_000, "{}")
     waits = pointers.is_free(PLACE)
-    filled.file_deletions.finish(entry.id, "done")
+    filled.file_deletions.finish(entry, "done")
 
     assert ended == 1
     assert [renamed, dropped, queued, begun] == [False] * 4

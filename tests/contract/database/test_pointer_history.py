@@ -98,8 +98,8 @@ def test_the_last_state_of_a_table_says_whether_a_purge_has_deleted_it(stores: S
     purged, waits = queue.lease(60_000), queue.lease(60_000)
     assert purged is not None
     assert waits is not None
-    queue.finish(purged.id, "done")
-    queue.come_back(waits.id, 60_000, PurgedPlaces(frozenset(), Location("a")).to_json(waits=True))
+    queue.finish(purged, "done")
+    queue.come_back(waits, 60_000, PurgedPlaces(frozenset(), Location("a")).to_json(waits=True))
 
     found = {state.location.split("/")[0]: state.is_purged for state in states.left()}
 

@@ -307,7 +307,7 @@ def test_a_purge_begins_or_its_table_is_registered_again(servers: list[Stores]) 
         refused = [each for each in registered if isinstance(each, FilesBeingDeleted)]
         assert len(landed) + len(refused) == THREADS - 1
         assert begun is not bool(landed)
-        servers[0].file_deletions.finish(entry.id, "done")
+        servers[0].file_deletions.finish(entry, "done")
     assert len(outcomes) == 10
 
 
@@ -342,7 +342,7 @@ def test_a_purge_finds_what_a_commit_takes_in_or_the_commit_is_refused(servers: 
         assert len([each for each in moved if isinstance(each, FilesBeingDeleted)]) == THREADS - 1 - len(
             landed
         )
-        servers[0].file_deletions.finish(entry.id, "done")
+        servers[0].file_deletions.finish(entry, "done")
 
 
 def test_a_request_sent_many_times_is_answered_once(servers: list[Stores]) -> None:

@@ -125,7 +125,7 @@ def test_a_warehouse_whose_files_are_still_to_be_deleted_is_not_dropped(stores: 
 
     deletion = stores.file_deletions.lease(1000)
     assert deletion is not None
-    stores.file_deletions.finish(deletion.id, "done")
+    stores.file_deletions.finish(deletion, "done")
     stores.warehouses.drop("main")
     assert stores.file_deletions.counts() == {}
 

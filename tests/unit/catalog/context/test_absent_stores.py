@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,11 +17,13 @@ from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.orphan_search import OrphanWish, search_orphans
 from app.catalog.deletions.purge import MOST_LOOKS
 from app.catalog.tables import purge_table
+from app.database.warehouses import Warehouse
 from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
-from app.errors import FilesUnavailable
+from app.errors import FilesUnavailable, InvalidSetting
+from app.fileio.files import FileIO, ListedFile
 from app.fileio.memory import MemoryFiles
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
@@ -173,6 +176,57 @@ def test_a_purge_in_a_place_that_stays_empty_ends(away: Catalog, store: MemoryFi
             assert work(away) == {"queued": 1}
 
         assert work(away) == {"failed": 1}
+
+
+def unopened(_warehouse: Warehouse) -> FileIO:
+    raise InvalidSetting("Environment variable LAKE_KEY of the server is not set")
+
+
+def test_a_purge_that_was_put_off_for_other_reasons_waits_as_long_for_its_store(
+    away: Catalog, store: MemoryFiles
+) -> None:
+    purge_table(away, DEPARTURES)
+    lacks_a_key = with_server(away, files_of=unopened)
+    for _ in range(MOST_LOOKS):
+        assert work(lacks_a_key) == {"queued": 1}
+
+    with unmounted(store):
+        assert work(away) == {"queued": 1}
+
+    assert work(away) == {"done": 1}
+
+
+def test_a_store_that_does_not_list_its_files_was_not_found_empty(
+    away: Catalog, store: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(_prefix: Location) -> Iterator[ListedFile]:
+        raise FilesUnavailable("there was no whole answer")
+
+    purge_table(away, DEPARTURES)
+    with unmounted(store), monkeypatch.context() as patched:
+        patched.setattr(store, "list_files", silent)
+        for _ in range(MOST_LOOKS + 1):
+            assert work(away) == {"queued": 1}
+
+    assert work(away) == {"done": 1}
+
+
+def test_a_purge_that_has_found_its_store_counts_anew_when_that_is_away_again(
+    away: Catalog, store: MemoryFiles
+) -> None:
+    purge_table(away, DEPARTURES)
+    with unmounted(store):
+        for _ in range(MOST_LOOKS):
+            assert work(away) == {"queued": 1}
+    stopping = with_server(away, is_stopping=threading.Event())
+    stopping.server.is_stopping.set()
+    let_queue_age(away.server.file_deletions, LATER_MS)
+    assert work_off_one(stopping.server)
+
+    with unmounted(store):
+        assert work(away) == {"queued": 1}
+
+    assert work(away) == {"done": 1}
 
 
 @FOUND

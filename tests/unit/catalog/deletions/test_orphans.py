@@ -36,7 +36,7 @@ from app.fileio.local import LocalFiles
 from tests.builders.catalogs import new_warehouse, server_on, with_server
 from tests.builders.commits import commit_table
 from tests.builders.failing_files import FailingFiles
-from tests.builders.queues import work_off_one
+from tests.builders.queues import let_reads_take_long, work_off_one
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, append, commit_to, load_table, table_in
 
@@ -179,6 +179,21 @@ def test_a_marked_file_that_another_table_names_stays(catalog: Catalog) -> None:
 
     assert orphan in there(location)
     assert found(catalog) == set()
+
+
+def test_marked_orphans_are_held_while_it_is_read_what_reaches_them(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = table_with_history(catalog)
+    orphan = write_old(f"{location}/data/junk.parquet")
+    mark_orphans(catalog, DEPARTURES, OrphanWish(grace_ms=0))
+    taken = let_reads_take_long(monkeypatch, catalog.server.file_deletions)
+
+    assert work_off_one(catalog.server)
+
+    assert len(taken) > 1
+    assert set(taken) == {None}
+    assert orphan not in there(location)
 
 
 def test_a_table_of_another_warehouse_that_was_dropped_may_come_back(catalog: Catalog) -> None:

@@ -31,7 +31,7 @@ from app.fileio.memory import MemoryFiles
 from app.formats.metadata.files import MetadataFiles
 from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, with_rules, with_server
 from tests.builders.commits import commit_table
-from tests.builders.queues import let_queue_age, work_off_one
+from tests.builders.queues import let_queue_age, let_reads_take_long, work_off_one
 from tests.builders.table_files import NamingFiles, TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, append, load_table, namespace_in, table_in
 
@@ -123,6 +123,25 @@ def test_a_purge_leaves_what_another_table_names(catalog: Catalog, store: Memory
     assert work_off(catalog) == {"done": 1}
     assert store.exists(gone)
     assert not store.exists(kept)
+
+
+@pytest.mark.parametrize("kind", ["purge", "expire"])
+def test_an_entry_is_held_while_other_tables_are_read(
+    catalog: Catalog, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gone", "kept"):
+        name_file(catalog, data_file(catalog, name))
+    if kind == "purge":
+        purge_table(catalog, DEPARTURES)
+    else:
+        expire_snapshots(catalog, DEPARTURES, ALL_BUT_LAST)
+    taken = let_reads_take_long(monkeypatch, catalog.server.file_deletions)
+
+    assert work_off_one(catalog.server)
+
+    assert len(taken) > 2
+    assert set(taken) == {None}
+    assert catalog.server.file_deletions.counts() == {"done": 1}
 
 
 def test_an_expiry_leaves_what_another_table_names(catalog: Catalog, store: MemoryFiles) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.catalog.deletions.queue import MANY_FAILURES
-from app.database.deletions.file_deletions import FileDeletions
+from app.database.deletions.file_deletions import Deletion, FileDeletions
 from app.database.warehouses import Warehouse
 from app.errors import CommitStateUnknown, StoreNotOpened
 from app.fileio.files import FileIO
@@ -25,8 +25,8 @@ class LostReply(FileDeletions):
 
     is_lost = False
 
-    def hold(self, deletion_id: int, lease_ms: int) -> bool:
-        is_held = super().hold(deletion_id, lease_ms)
+    def hold(self, deletion: Deletion, lease_ms: int) -> bool:
+        is_held = super().hold(deletion, lease_ms)
         if not self.is_lost:
             self.is_lost = True
             raise CommitStateUnknown("The database did not confirm the change")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,20 +10,18 @@ import pytest
 
 from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.catalog import Catalog
-from app.catalog.deletions import runner
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
+from app.catalog.deletions.queue import work_off
 from app.catalog.deletions.runner import LEASE_MS
-from app.catalog.manifests.table_manifests import CheckedManifests
 from app.catalog.tables import purge_table
 from app.database.deletions.file_deletions import Deletion
-from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import START_MS, catalog_on, with_server
 from tests.builders.commits import commit_table
-from tests.builders.queues import let_queue_age, work_off_one
+from tests.builders.queues import let_queue_age, let_reads_take_long, work_off_one
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, load_table, table_in
 
@@ -97,21 +94,38 @@ def test_a_process_that_is_to_end_lets_another_go_on_with_its_deletion(tmp_path:
 
 
 @pytest.mark.parametrize("kind", ["purge", "expire"])
+def test_a_worker_whose_entry_another_one_has_by_now_leaves_it_to_that_one(tmp_path: Path, kind: str) -> None:
+    store = MemoryFiles()
+    catalog = with_files_to_delete(tmp_path, store, kind)
+    queue, others, when_taken = catalog.server.file_deletions, list[Deletion](), set[str]()
+
+    def overtake(step: str) -> None:
+        if step.endswith("_content_deleted"):
+            let_queue_age(queue, LEASE_MS)
+            taken = queue.lease(LEASE_MS)
+            assert taken is not None
+            others.append(taken)
+            when_taken.update(files_of(store))
+
+    assert work_off_one(with_server(catalog, step=overtake).server)
+
+    assert files_of(store) == when_taken
+    assert queue.lease(LEASE_MS) is None, "the other one still has it"
+    work_off(with_server(catalog, step=lambda _step: None).server, *others)
+    assert files_of(store) < when_taken
+    assert queue.counts() == {"done": 1}
+
+
+@pytest.mark.parametrize("kind", ["purge", "expire"])
 def test_an_entry_is_held_while_its_manifests_are_read(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else every server would begin to read a large table, each when the lease of the one before has run out."""
     store = MemoryFiles()
     catalog = with_files_to_delete(tmp_path, store, kind)
-    queue, entries, taken = catalog.server.file_deletions, CheckedManifests.entries, list[Deletion | None]()
+    queue = catalog.server.file_deletions
+    taken = let_reads_take_long(monkeypatch, queue)
 
-    def slowly(self: CheckedManifests, manifest: ManifestFile) -> Iterator[ManifestEntry]:
-        let_queue_age(queue, LEASE_MS * 2 // 3)
-        taken.append(queue.lease(LEASE_MS))
-        return entries(self, manifest)
-
-    monkeypatch.setattr(CheckedManifests, "entries", slowly)
-    monkeypatch.setattr(runner, "_READS_A_HOLD", 1)
     assert work_off_one(catalog.server)
 
     assert len(taken) > 1
