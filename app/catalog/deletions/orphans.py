@@ -64,7 +64,7 @@ def mark_orphans(catalog: Catalog, identifier: TableIdentifier, wish: OrphanWish
         stored,
         grace_ms,
         catalog.now_ms(),
-        lambda: _batches(found),
+        _batches(found),
         catalog.caller.claim_of(stored),
     )
     if not is_marked:

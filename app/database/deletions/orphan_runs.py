@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -11,14 +12,14 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from app.database.connections.database import Database
 from app.database.outcomes.idempotency_keys import IdempotencyClaim, insert_claim
-from app.database.pointers.left_files import insert_orphans
+from app.database.pointers.left_files import insert_orphans, queue_orphans
 from app.database.pointers.pointer import Pointer
 from app.database.schema.rows import file_deletions as entries
 from app.database.schema.rows import orphan_batches as rows
 from app.engine.model.ids import TableUuid
 
 TOGETHER = 64
-"""How many batches one statement inserts."""
+"""How many batches one transaction inserts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class OrphanRun:
     """Those of the batches that are done which stayed, or were gone."""
 
 
-class _AlreadyMarked(Exception):
-    """Other orphans of the table are queued."""
+class _NotQueued(Exception):
+    """Other orphans of the table are queued, or the warehouse was dropped."""
 
 
 class OrphanRuns:
@@ -69,17 +70,20 @@ class OrphanRuns:
         report: str,
         grace_ms: int,
         now_ms: int,
-        batches: Callable[[], Iterable[OrphanBatch]],
+        batches: Iterable[OrphanBatch],
         claim: IdempotencyClaim | None = None,
     ) -> bool:
         """Queue orphans, all or nothing; return False if others of the table are queued.
+
+        They may be a million: then they are written down in several transactions, between which others write. Nothing
+        looks at them until the last one queues the run.
 
         Args:
             seen: the table's pointer.
             report: what was found, as JSON.
             grace_ms: how long the files stay.
             now_ms: epoch milliseconds.
-            batches: the files; asked for again if the transaction has to be.
+            batches: the files, one at least.
             claim: to the request's Idempotency-Key.
 
         Raises:
@@ -87,33 +91,32 @@ class OrphanRuns:
             DatabaseUnavailable: nothing was marked.
             CommitStateUnknown: all was marked, or nothing.
         """
+        run_id: int | None = None
 
-        def mark_in_transaction(connection: Connection) -> bool:
+        def add(together: Sequence[OrphanBatch], connection: Connection) -> int:
+            number = run_id
+            if number is None:
+                number = insert_orphans(connection, seen, report, now_ms)
+            if number is None:
+                raise _NotQueued
+            connection.execute(insert(rows), [_row(number, batch) for batch in together])
+            return number
+
+        def queue(together: Sequence[OrphanBatch], connection: Connection) -> None:
             insert_claim(connection, claim)
-            run_id = insert_orphans(connection, seen, report, grace_ms, now_ms)
-            if run_id is None:
-                raise _AlreadyMarked
-            rest = iter(batches())
-            while together := list(islice(rest, TOGETHER)):
-                connection.execute(
-                    insert(rows),
-                    [
-                        {
-                            "deletion_id": run_id,
-                            "number": batch.number,
-                            "files": batch.files,
-                            "marked_files": batch.marked_files,
-                            "marked_bytes": batch.marked_bytes,
-                        }
-                        for batch in together
-                    ],
-                )
-            return True
+            if not queue_orphans(connection, add(together, connection), seen.uuid, grace_ms):
+                raise _NotQueued  # so that the claim goes, too
 
+        rest = iter(batches)
+        together = list(islice(rest, TOGETHER))
         try:
-            return self._database.write(mark_in_transaction)
-        except _AlreadyMarked:
+            while more := list(islice(rest, TOGETHER)):
+                run_id = self._database.write(partial(add, together))
+                together = more
+            self._database.write(partial(queue, together))
+        except _NotQueued:
             return False
+        return True
 
     def waiting(self, run_id: int, after: int = -1, limit: int | None = None) -> list[OrphanBatch]:
         """Return batches that are not done, in order, whose number is above another."""
@@ -162,6 +165,16 @@ class OrphanRuns:
         )
         found = self._database.read(lambda connection: connection.execute(query).all())
         return [_run(row) for row in found]
+
+
+def _row(run_id: int, batch: OrphanBatch) -> dict[str, Any]:
+    return {
+        "deletion_id": run_id,
+        "number": batch.number,
+        "files": batch.files,
+        "marked_files": batch.marked_files,
+        "marked_bytes": batch.marked_bytes,
+    }
 
 
 def _run(row: Any) -> OrphanRun:

@@ -79,31 +79,52 @@ def insert_expiry(
     )
 
 
-def insert_orphans(
-    connection: Connection, seen: Pointer, report: str, grace_ms: int, now_ms: int
-) -> int | None:
-    """Queue orphans and return the entry's id; None if others of the table are queued.
+def insert_orphans(connection: Connection, seen: Pointer, report: str, now_ms: int) -> int | None:
+    """Add an entry for orphans and return its id; None if others of the table are queued.
+
+    It is one whose files stay, and stays that if `queue_orphans` never comes.
 
     Args:
         report: what was found, as JSON.
-        grace_ms: how long the files stay.
     """
-    exclude(connection, registrations=True)
-    is_queued = (rows.c.uuid == seen.uuid) & (rows.c.kind == "orphans") & (rows.c.state == "queued")
-    if connection.scalars(select(rows.c.id).where(is_queued).limit(1)).first() is not None:
+    if _has_queued_orphans(connection, seen.uuid):
         return None
-    _insert(
+    return _insert(
         connection,
         seen,
         now_ms,
         kind="orphans",
         metadata_location=seen.metadata_location,
-        state="queued",
-        not_before_ms=database_now_ms() + grace_ms,
+        state="kept",
+        not_before_ms=database_now_ms(),
+        finished_ms=database_now_ms(),
+        last_error="Not all of them were written down, so none is deleted",
         expired=report,
     )
-    inserted: int = connection.scalars(select(rows.c.id).where(is_queued)).one()
-    return inserted
+
+
+def queue_orphans(connection: Connection, deletion_id: int, uuid: TableUuid, grace_ms: int) -> bool:
+    """Queue orphans that were added; False if others of the table are queued, or they are gone.
+
+    Args:
+        grace_ms: how long the files stay.
+    """
+    exclude(connection, registrations=True)
+    if _has_queued_orphans(connection, uuid):
+        return False
+    queued = update(rows).where(rows.c.id == deletion_id, rows.c.state == "kept")
+    values = {
+        "state": "queued",
+        "not_before_ms": database_now_ms() + grace_ms,
+        "finished_ms": None,
+        "last_error": None,
+    }
+    return connection.execute(queued.values(values)).rowcount == 1
+
+
+def _has_queued_orphans(connection: Connection, uuid: TableUuid) -> bool:
+    is_queued = rows.c.uuid == uuid, rows.c.kind == "orphans", rows.c.state == "queued"
+    return connection.scalars(select(rows.c.id).where(*is_queued).limit(1)).first() is not None
 
 
 def begin_deletion(
@@ -228,16 +249,16 @@ def exclude(connection: Connection, *, registrations: bool) -> None:
         connection.execute(select(lock(_LOCK)))
 
 
-def _insert(connection: Connection, pointer: Pointer, now_ms: int, **values: Any) -> None:
-    connection.execute(
-        insert(rows).values(
-            warehouse_id=pointer.warehouse_id,
-            uuid=pointer.uuid,
-            identifier=str(pointer.identifier),
-            attempts=0,
-            leased_until_ms=0,
-            created_ms=now_ms,
-            pointer_id=pointer.id,
-            **values,
-        )
+def _insert(connection: Connection, pointer: Pointer, now_ms: int, **values: Any) -> int:
+    statement = insert(rows).values(
+        warehouse_id=pointer.warehouse_id,
+        uuid=pointer.uuid,
+        identifier=str(pointer.identifier),
+        attempts=0,
+        leased_until_ms=0,
+        created_ms=now_ms,
+        pointer_id=pointer.id,
+        **values,
     )
+    deletion_id: int = connection.scalars(statement.returning(rows.c.id)).one()
+    return deletion_id

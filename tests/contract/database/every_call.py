@@ -99,7 +99,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "finish": lambda stores: stores.file_deletions.finish(NEVER_LEASED, "done"),
     "old rows": lambda stores: OldRows(stores.database).delete(1_000),
     "mark orphans": lambda stores: OrphanRuns(stores.database).mark(
-        NEVER_SEEN, "{}", 0, NOW_MS, lambda: [OrphanBatch(0, "[]", 0, 0)]
+        NEVER_SEEN, "{}", 0, NOW_MS, [OrphanBatch(0, "[]", 0, 0)]
     ),
     "orphan batch done": lambda stores: OrphanRuns(stores.database).batch_done(1, 0, 1, 1),
     "replace foreign places": lambda stores: ForeignPlaces(stores.database).replace(1, {"": 1}, ["s3://b/"]),
