@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, func, literal_column, or_, select, update
 
 from app.database.connections.clock import database_now_ms, read_now_ms
 from app.database.connections.database import Database
@@ -19,6 +19,8 @@ from app.engine.model.ids import Location, TableUuid
 LEASE_MS = 10 * 60_000
 """How long a server that has taken a turn is left alone with it."""
 _IDS_AT_ONCE = 500
+EVENTS_AT_ONCE = 10_000
+"""How many events of one pointer are read in one statement."""
 _FORWARD = (
     "created",
     "registered",
@@ -32,7 +34,7 @@ _FORWARD = (
 """Events after which a pointer is where it was, or at a file that was built on the one before."""
 
 
-def _rows_of(query: Select[tuple[int, str | None]], connection: Connection) -> list[Any]:
+def _rows_of(query: Select[Any], connection: Connection) -> list[Any]:
     return list(connection.execute(query).all())
 
 
@@ -89,21 +91,46 @@ class PointerExports:
         return self._database.read(lambda connection: connection.scalars(query).one()) or 0
 
     def places_left(self, pointer_ids: Collection[int]) -> dict[int, frozenset[Location]]:
-        """Return all that pointers have named, by id, for those that were set back or replaced.
+        """Return what pointers had named when they were last set back or replaced, by id.
 
-        A pointer that has only ever advanced has none.
+        A pointer that has only ever advanced has none: the one that it is at was built on all others.
         """
         left: defaultdict[int, set[Location]] = defaultdict(set)
         ids = sorted(pointer_ids)
         for start in range(0, len(ids), _IDS_AT_ONCE):
-            some = history.c.pointer_id.in_(ids[start : start + _IDS_AT_ONCE])
-            replaced = select(history.c.pointer_id).where(some, history.c.event.not_in(_FORWARD))
-            named = select(history.c.pointer_id, history.c.location).where(
-                history.c.pointer_id.in_(replaced), history.c.location.is_not(None)
+            replaced = (
+                select(history.c.pointer_id, func.max(history.c.sequence))
+                .where(
+                    history.c.pointer_id.in_(ids[start : start + _IDS_AT_ONCE]),
+                    # There is an index of these, without which all events would have to be read.
+                    history.c.event != literal_column("'committed'"),
+                    history.c.event.not_in(_FORWARD),
+                )
+                .group_by(history.c.pointer_id)
             )
-            for pointer_id, location in self._database.read(partial(_rows_of, named)):
-                left[pointer_id].add(location)
+            for pointer_id, last in self._database.read(partial(_rows_of, replaced)):
+                left[pointer_id].update(self._named_until(pointer_id, last))
         return {pointer_id: frozenset(places) for pointer_id, places in left.items()}
+
+    def _named_until(self, pointer_id: int, last: int) -> Iterator[Location]:
+        """Yield all that a pointer has named up to an event; from there on it has only advanced."""
+        after = 0
+        while True:
+            page = (
+                select(history.c.sequence, history.c.location)
+                .where(
+                    history.c.pointer_id == pointer_id,
+                    history.c.sequence > after,
+                    history.c.sequence <= last,
+                )
+                .order_by(history.c.sequence)
+                .limit(EVENTS_AT_ONCE)
+            )
+            found = self._database.read(partial(_rows_of, page))
+            yield from (Location(location) for _, location in found if location is not None)
+            if len(found) < EVENTS_AT_ONCE:
+                return
+            after = found[-1].sequence
 
     def dropped_uuids(self, warehouse_id: int) -> frozenset[TableUuid]:
         """Return the uuids of what was dropped from a warehouse, as far as the history goes back."""

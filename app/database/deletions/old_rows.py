@@ -21,7 +21,7 @@ from app.database.schema.rows import (
     pointers,
     table_places,
 )
-from app.database.statements.batches import delete_in_batches, never
+from app.database.statements.batches import delete_in_batches, delete_in_stretches, never
 
 KEPT_EVENTS = 10
 """How many of its newest events each table or view keeps, however old they are."""
@@ -45,8 +45,11 @@ class OldRows:
             is_stopped: asked between two batches; what is left then waits for the next time.
         """
         delete = partial(delete_in_batches, self._database, is_stopped=is_stopped)
+        # Of these, all that stays is looked through each time.
+        delete_among_many = partial(delete_in_stretches, self._database, is_stopped=is_stopped)
         events, deletions = pointer_history.c, file_deletions.c
-        deleted = delete(events.at_ms, *_old_events(older_than_ms))
+        is_old_event = events.at_ms < database_now_ms() - older_than_ms
+        deleted = delete_among_many(events.at_ms, *_unneeded_events(older_than_ms), within=(is_old_event,))
         deleted += delete(deletions.finished_ms, *_old_deletions(older_than_ms))
         for ended in (pointer_names.c.until_ms, namespace_versions.c.until_ms):
             is_old = ended < database_now_ms() - older_than_ms
@@ -54,9 +57,9 @@ class OldRows:
         for rows in (table_places, foreign_places, metadata_sweeps):
             is_queued = exists().where(deletions.pointer_id == rows.c.pointer_id, deletions.state == "queued")
             is_unused = _is_gone(rows.c.pointer_id), ~is_queued
-            deleted += delete(rows.c.pointer_id, *is_unused)
+            deleted += delete_among_many(rows.c.pointer_id, *is_unused)
         of_entry = exists().where(deletions.id == orphan_batches.c.deletion_id)
-        return deleted + delete(orphan_batches.c.deletion_id, ~of_entry)
+        return deleted + delete_among_many(orphan_batches.c.deletion_id, ~of_entry)
 
 
 def _is_gone(pointer_id: Column[int]) -> ColumnElement[bool]:
@@ -66,7 +69,8 @@ def _is_gone(pointer_id: Column[int]) -> ColumnElement[bool]:
     )
 
 
-def _old_events(older_than_ms: int) -> tuple[ColumnElement[bool], ...]:
+def _unneeded_events(older_than_ms: int) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions on which old events go."""
     rows, others = pointer_history, pointer_history.alias("others")
     newer = (
         select(func.count())
@@ -81,7 +85,6 @@ def _old_events(older_than_ms: int) -> tuple[ColumnElement[bool], ...]:
         .scalar_subquery()
     )
     return (
-        rows.c.at_ms < database_now_ms() - older_than_ms,
         # There are few of these. To look for one among all events of each would take the square of their number.
         rows.c.pointer_id.not_in(select(others.c.pointer_id).where(others.c.uuid == "")),
         or_(_is_gone(rows.c.pointer_id), newer >= KEPT_EVENTS),

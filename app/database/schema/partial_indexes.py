@@ -62,6 +62,14 @@ Index(
     postgresql_where=_has_begun,
     sqlite_where=_has_begun,
 )
+# Most events are commits: no commit writes to this one.
+_is_no_commit = pointer_history.c.event != "committed"
+Index(
+    "ix_pointer_history_beside_commits",
+    pointer_history.c.pointer_id,
+    postgresql_where=_is_no_commit,
+    sqlite_where=_is_no_commit,
+)
 _is_last = pointer_history.c.location.is_(None)
 Index(
     "ix_pointer_history_last",

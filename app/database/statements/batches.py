@@ -10,6 +10,8 @@ from sqlalchemy import Column, ColumnElement, Delete, delete, select
 from app.database.connections.database import Database
 
 BATCH = 1_000
+STRETCH = 10_000
+"""How many rows one statement looks through, where most of them stay."""
 
 
 def never() -> bool:
@@ -41,6 +43,38 @@ def delete_in_batches(
         deleted += _delete(database, delete(key.table).where(key.in_(keys), *conditions))
         unread = (*conditions, key > keys[-1])
     return deleted
+
+
+def delete_in_stretches(
+    database: Database,
+    key: Column[Any],
+    *conditions: ColumnElement[bool],
+    within: tuple[ColumnElement[bool], ...] = (),
+    is_stopped: Callable[[], bool] = never,
+) -> int:
+    """Do the same where most rows stay: however many they are, each statement ends soon.
+
+    Args:
+        database: where they are.
+        key: as for `delete_in_batches`.
+        conditions: a row goes only if it meets them.
+        within: conditions on the key: which rows are looked through.
+        is_stopped: asked between two batches.
+    """
+    deleted, ahead = 0, within
+    while True:
+        end = _end_of_stretch(database, key, ahead)
+        stretch = ahead if end is None else (*ahead, key <= end)
+        deleted += delete_in_batches(database, key, *stretch, *conditions, is_stopped=is_stopped)
+        if end is None or is_stopped():
+            return deleted
+        ahead = (*within, key > end)
+
+
+def _end_of_stretch(database: Database, key: Column[Any], ahead: tuple[ColumnElement[bool], ...]) -> Any:
+    """Return the key of the last row of a stretch; None if fewer rows are ahead."""
+    query = select(key).where(*ahead).order_by(key).offset(STRETCH - 1).limit(1)
+    return database.read(lambda connection: connection.scalars(query).one_or_none())
 
 
 def _keys(database: Database, key: Column[Any], conditions: tuple[ColumnElement[bool], ...]) -> list[Any]:

@@ -151,6 +151,12 @@ def test_what_is_listed_of_one_warehouse_is_found_through_an_index(filled: Store
     assert "TEMP B-TREE FOR ORDER" not in plans_of(filled, ask)
 
 
+def test_pointers_that_went_back_are_found_without_reading_their_commits(filled: Stores) -> None:
+    plans = plans_of(filled, lambda: PointerExports(filled.database).places_left(range(2)))
+
+    assert "ix_pointer_history_beside_commits" in plans
+
+
 def test_turns_of_tables_are_found_stretch_by_stretch(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,9 +15,11 @@ from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import PURGE_NOW
 from app.database.schema.rows import file_deletions, pointer_history, table_places
+from app.database.statements import batches
 from app.database.statements.batches import BATCH
 from app.engine.model.ids import Location, TableUuid
 from tests.contract.database.stores import AUTHOR, Stores, name
+from tests.contract.database.test_plans import asked_in
 
 DAY_MS = 24 * 3_600_000
 
@@ -47,6 +49,24 @@ def test_old_events_go_but_the_newest_of_each_table_that_is_there(old: Stores) -
     assert old.pointers.history(old.there("a.t").id) == newest
     assert count(old, pointer_history) == KEPT_EVENTS
     assert OldRows(old.database).delete(DAY_MS) == 0
+
+
+@pytest.mark.parametrize("stretch", [1, 3, 40])
+def test_old_events_are_looked_through_stretch_by_stretch(
+    old: Stores, stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one statement would read all that stays, and in a large catalog never come to its end."""
+    monkeypatch.setattr(batches, "STRETCH", stretch)
+    many = update(pointer_history).values(at_ms=pointer_history.c.at_ms + pointer_history.c.sequence)
+    old.database.write(lambda connection: connection.execute(many))
+    newest = old.pointers.history(old.there("a.t").id, limit=KEPT_EVENTS)
+
+    assert OldRows(old.database).delete(DAY_MS) == 31 - KEPT_EVENTS + 2 + 1
+    assert old.pointers.history(old.there("a.t").id) == newest
+
+    asked = asked_in(old, lambda: OldRows(old.database).delete(DAY_MS))
+    of_events = [sql for sql, _ in asked if sql.startswith("SELECT pointer_history.at_ms")]
+    assert len(of_events) == 2 * (KEPT_EVENTS // stretch + 1), "where each stretch ends, and what goes of it"
 
 
 def test_young_events_stay(old: Stores) -> None:
@@ -95,7 +115,7 @@ def test_places_stay_as_long_as_their_pointer_or_its_purge(stores: Stores) -> No
     assert count(stores, table_places) == 2
     entry = stores.file_deletions.lease(1_000)
     assert entry is not None
-    stores.file_deletions.finish(entry.id, "done")
+    stores.file_deletions.finish(entry, "done")
 
     OldRows(stores.database).delete(DAY_MS)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from sqlalchemy import update
 
+from app.database import pointer_exports
 from app.database.pointer_exports import PointerExports
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import PointerKind
@@ -76,6 +78,26 @@ def test_only_what_went_back_has_places_left(stores: Stores) -> None:
     left = exports.places_left([pointer.id for pointer in found.values()])
 
     assert left == {found["a.back"].id: frozenset({found["a.back"].metadata_location, "there"})}
+
+
+def test_what_a_pointer_named_until_it_went_back_is_found_page_by_page(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pointer_exports, "EVENTS_AT_ONCE", 2)
+    stores.add_namespace("a")
+    stores.add("a.t")
+    for number in range(4):
+        stores.advance(stores.there("a.t"), f"{number}.json")
+    seen = stores.there("a.t")
+    back = Advance(seen, Location("back.json"), seen.uuid, "replaced")
+    stores.pointers.check_and_put([back], AUTHOR)
+    for number in range(4, 8):
+        stores.advance(stores.there("a.t"), f"{number}.json")
+
+    left = PointerExports(stores.database).places_left([seen.id])
+
+    named = {"a.t/0.json", *(f"{number}.json" for number in range(4)), "back.json"}
+    assert left == {seen.id: named}, "what came later was built on the one that it went back to"
 
 
 def test_dropped_uuids_are_those_of_the_warehouse(stores: Stores) -> None:
