@@ -125,6 +125,8 @@ def export_pointers(
         # and a younger export must not stand before them.
         return None
     if own and _is_ahead(files, own[-1], content.sequence):
+        if not _is_ahead(files, own[-1], server.pointer_exports.last_sequence()):
+            return None  # Another server had the next turn before this one was through with the names.
         log.warning(
             "warehouse %s: %s was exported when this database knew more: the database is an old backup. Stop the "
             "servers on it, and let icetower rebuild bring it forward before anything is committed, dropped or deleted",

@@ -22,11 +22,12 @@ from app.catalog.exports.export_files import (
 from app.catalog.exports.writing import export_pointers, export_what_is_due
 from app.catalog.namespaces import drop_namespace, update_namespace_properties
 from app.catalog.past.dropped import Wanted, undrop
-from app.database.warehouses import Layout
+from app.database.warehouses import Layout, Warehouse
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import DatabaseUnavailable, FilesUnavailable
+from app.fileio.files import FileIO
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import (
@@ -95,6 +96,25 @@ def test_an_export_has_every_name_and_pointer(catalog: Catalog) -> None:
         ("view", view.identifier, view.metadata.uuid, view.location),
     }
     assert found.sequence == 2
+
+
+def test_a_server_that_was_overtaken_by_the_next_turn_writes_nothing(
+    local: Catalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What it has listed is older than the newest export, which says nothing of the database."""
+    table_in(local)
+    newer: list[Location | None] = []
+
+    def slow(_warehouse: Warehouse) -> FileIO:
+        if not newer:
+            table_in(local, TableIdentifier(FLIGHTS, "arrivals"))
+            newer.append(export(local))
+        return local.files
+
+    assert export(with_server(local, files_of=slow)) is None
+
+    assert exports(local) == newer
+    assert "old backup" not in caplog.text
 
 
 def test_an_export_has_what_can_come_back_and_the_settings_without_secrets(catalog: Catalog) -> None:
