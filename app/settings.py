@@ -273,7 +273,8 @@ class Settings(BaseSettings):
         30,
         ge=0,
         le=_A_DAY_S,
-        description="How long running requests may take to finish when the server is asked to stop.",
+        description="How long running requests may take to finish when the server is asked to stop. "
+        "A deletion of files ends with the calls that wait for its store, up to 20 s each.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severe log lines that are written."

@@ -10,7 +10,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.orphan_search import check_may_delete, path_hash
 from app.catalog.deletions.orphans import files_of
 from app.catalog.deletions.reached_states import ReachedStates
-from app.catalog.deletions.runner import WORKERS, Hold, PlanOutdated, delete_all, hold_on
+from app.catalog.deletions.runner import WORKERS, Hold, PlanOutdated, delete_all, hold_on, work_on_each
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
@@ -84,10 +84,11 @@ class _Work:
                 (batch,) = batches
                 hold_on(self._catalog, self._deletion)
                 files = {file.location: file for file in files_of(batch)}
+                now = work_on_each(self._catalog, self._catalog.files.find_file, files, pool)
                 unchanged = [
                     where
-                    for where, now in zip(files, pool.map(self._catalog.files.find_file, files), strict=True)
-                    if now is not None and _is_same(now, files[where])
+                    for where, found in zip(files, now, strict=True)
+                    if found is not None and _is_same(found, files[where])
                 ]
                 going = self._still_orphans(unchanged)
                 if going is None:

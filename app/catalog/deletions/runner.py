@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
+from typing import TypeVar
 
 from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.deletable import BATCH, Owner, deletable
@@ -23,6 +24,7 @@ from app.errors import FilesUnavailable, IcetowerError, Unavailable
 
 log = logging.getLogger(__name__)
 
+_Result = TypeVar("_Result")
 LEASE_MS = 10 * 60_000
 WORKERS = 8
 _HELD_AGAIN_MS = LEASE_MS // 10
@@ -139,17 +141,35 @@ def delete_all(catalog: Catalog, what: str, locations: Sequence[Location], pool:
         what: on whose behalf, for the log.
 
     Raises:
-        PlanOutdated: the warehouse has other storage settings by now. Whether they may go was found in both stores.
+        PlanOutdated: the warehouse has other storage settings by now: whether they may go was found in both stores. Or
+            this process is to end.
         FilesUnavailable: one of them could not be deleted; safe to try again.
     """
     if own_catalog(catalog.server, catalog.warehouse.id).warehouse.storage != catalog.warehouse.storage:
         raise PlanOutdated
-    outcomes = pool.map(lambda location: _delete(catalog, what, location), locations)
+    outcomes = work_on_each(catalog, lambda location: _delete(catalog, what, location), locations, pool)
     failures = [failure for failure in outcomes if failure is not None]
     if failures:
         raise FilesUnavailable(
             f"{len(failures)} of {len(locations)} files could not be deleted: {failures[0]}"
         ) from failures[0]
+
+
+def work_on_each(
+    catalog: Catalog, work: Callable[[Location], _Result], locations: Iterable[Location], pool: Executor
+) -> Iterator[_Result]:
+    """Return what comes of each of some files, in their order.
+
+    Raises:
+        PlanOutdated: this process is to end; with a slow store, the rest might take minutes.
+    """
+
+    def work_unless_stopping(location: Location) -> _Result:
+        if catalog.server.is_stopping.is_set():
+            raise PlanOutdated
+        return work(location)
+
+    return pool.map(work_unless_stopping, locations)
 
 
 def _delete(catalog: Catalog, what: str, location: Location) -> IcetowerError | None:

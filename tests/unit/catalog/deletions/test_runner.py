@@ -10,6 +10,7 @@ import pytest
 
 from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.catalog import Catalog
+from app.catalog.deletions import runner
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.queue import work_off
 from app.catalog.deletions.runner import LEASE_MS
@@ -91,6 +92,37 @@ def test_a_process_that_is_to_end_lets_another_go_on_with_its_deletion(tmp_path:
     assert work_off_one(another)
     assert files_of(store) < when_asked
     assert another.file_deletions.counts() == {"done": 1}
+
+
+class EndingFiles(MemoryFiles):
+    """A store that is slow: the process is asked to end while it deletes a first file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_stopping = threading.Event()
+        self.deleted: list[Location] = []
+
+    def delete(self, location: Location) -> None:
+        super().delete(location)
+        self.deleted.append(location)
+        self.is_stopping.set()
+
+
+def test_a_process_that_is_to_end_does_not_delete_the_rest_of_a_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = EndingFiles()
+    catalog = with_files_to_delete(tmp_path, store, "purge")
+    store.is_stopping.clear()
+    monkeypatch.setattr(runner, "WORKERS", 1)
+
+    assert work_off_one(with_server(catalog, is_stopping=store.is_stopping).server)
+
+    assert len(store.deleted) == 1
+    assert catalog.server.file_deletions.counts() == {"queued": 1}
+    assert work_off_one(with_server(catalog, is_stopping=threading.Event()).server)
+    assert files_of(store) == set()
+    assert catalog.server.file_deletions.counts() == {"done": 1}
 
 
 @pytest.mark.parametrize("kind", ["purge", "expire"])
