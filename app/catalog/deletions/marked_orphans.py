@@ -84,7 +84,7 @@ class _Work:
                 (batch,) = batches
                 hold_on(self._catalog, self._deletion)
                 files = {file.location: file for file in files_of(batch)}
-                now = work_on_each(self._catalog, self._catalog.files.find_file, files, pool)
+                now = work_on_each(self._hold, self._catalog.files.find_file, files, pool)
                 unchanged = [
                     where
                     for where, found in zip(files, now, strict=True)
@@ -94,7 +94,7 @@ class _Work:
                 if going is None:
                     return "kept"
                 server.step("orphans_batch_checked")
-                delete_all(self._catalog, f"orphans of {self._deletion.identifier}", going, pool)
+                delete_all(self._catalog, self._hold, f"orphans of {self._deletion.identifier}", going, pool)
                 server.step("orphans_batch_deleted")
                 size_bytes = sum(files[where].size_bytes for where in going)
                 server.orphan_runs.batch_done(run_id, batch.number, len(going), size_bytes)

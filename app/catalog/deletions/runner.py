@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
+from threading import Lock
 from typing import TypeVar
 
 from app.catalog.context.catalog import Catalog, own_catalog
@@ -47,19 +48,30 @@ def hold_on(catalog: Catalog, deletion: Deletion) -> None:
 
 
 class Hold:
-    """Holds an entry in the queue while something is read that may take longer than a lease."""
+    """Holds an entry in the queue while files are read or deleted, which may take longer than a lease.
+
+    Safe to use from many threads.
+    """
 
     def __init__(self, catalog: Catalog, deletion: Deletion) -> None:
         """Begin with an entry that has been held just now."""
         self._catalog, self._deletion = catalog, deletion
         self._held_ms = _steady_ms()
+        self._lock = Lock()
 
     def now_and_then(self) -> None:
         """Hold the entry as `hold_on` does, if that was a while ago; called between any two files."""
-        now_ms = _steady_ms()
-        if self._catalog.server.is_stopping.is_set() or now_ms >= self._held_ms + _HELD_AGAIN_MS:
-            hold_on(self._catalog, self._deletion)
-            self._held_ms = now_ms
+        if not self._is_due:
+            return
+        with self._lock:
+            if self._is_due:
+                now_ms = _steady_ms()
+                hold_on(self._catalog, self._deletion)
+                self._held_ms = now_ms
+
+    @property
+    def _is_due(self) -> bool:
+        return self._catalog.server.is_stopping.is_set() or _steady_ms() >= self._held_ms + _HELD_AGAIN_MS
 
 
 def _steady_ms() -> int:
@@ -118,7 +130,7 @@ def delete_groups(
     unread([location for location in one_in_each.values() if is_allowed(catalog, location)])
     if not catalog.server.file_deletions.begin(deletion, registration):
         raise PlanOutdated
-    what = f"{deletion.kind} of {deletion.identifier}"
+    what, hold = f"{deletion.kind} of {deletion.identifier}", Hold(catalog, deletion)
     deleted: Counter[str] = Counter()
     with ThreadPoolExecutor(WORKERS, "file-deletions") as pool:
         for name, group in groups.items():
@@ -127,27 +139,30 @@ def delete_groups(
                 # After `begin`: what commits take in later is refused, and what they took in before is seen.
                 going = unread(deletable(catalog, owner, batch))
                 # What names these files must stay until they are gone.
-                delete_all(catalog, what, going, pool)
+                delete_all(catalog, hold, what, going, pool)
                 deleted[name] += len(going)
             catalog.server.step(f"{_STEPS[deletion.kind]}_{name}_deleted")
     counts = ", ".join(f"{count} {name}" for name, count in deleted.items())
     log.info("%s: deleted %s", what, counts or "nothing")
 
 
-def delete_all(catalog: Catalog, what: str, locations: Sequence[Location], pool: Executor) -> None:
+def delete_all(
+    catalog: Catalog, hold: Hold, what: str, locations: Sequence[Location], pool: Executor
+) -> None:
     """Delete files that `deletable` has allowed.
 
     Args:
+        hold: of the entry: without it commits may take in what is about to go.
         what: on whose behalf, for the log.
 
     Raises:
         PlanOutdated: the warehouse has other storage settings by now: whether they may go was found in both stores. Or
-            this process is to end.
+            the entry is not held any more.
         FilesUnavailable: one of them could not be deleted; safe to try again.
     """
     if own_catalog(catalog.server, catalog.warehouse.id).warehouse.storage != catalog.warehouse.storage:
         raise PlanOutdated
-    outcomes = work_on_each(catalog, lambda location: _delete(catalog, what, location), locations, pool)
+    outcomes = work_on_each(hold, lambda location: _delete(catalog, what, location), locations, pool)
     failures = [failure for failure in outcomes if failure is not None]
     if failures:
         raise FilesUnavailable(
@@ -156,20 +171,19 @@ def delete_all(catalog: Catalog, what: str, locations: Sequence[Location], pool:
 
 
 def work_on_each(
-    catalog: Catalog, work: Callable[[Location], _Result], locations: Iterable[Location], pool: Executor
+    hold: Hold, work: Callable[[Location], _Result], locations: Iterable[Location], pool: Executor
 ) -> Iterator[_Result]:
-    """Return what comes of each of some files, in their order.
+    """Return what comes of each of some files, in their order; with a slow store it may take minutes.
 
     Raises:
-        PlanOutdated: this process is to end; with a slow store, the rest might take minutes.
+        PlanOutdated: the entry is not held any more, or this process is to end.
     """
 
-    def work_unless_stopping(location: Location) -> _Result:
-        if catalog.server.is_stopping.is_set():
-            raise PlanOutdated
+    def work_while_held(location: Location) -> _Result:
+        hold.now_and_then()
         return work(location)
 
-    return pool.map(work_unless_stopping, locations)
+    return pool.map(work_while_held, locations)
 
 
 def _delete(catalog: Catalog, what: str, location: Location) -> IcetowerError | None:

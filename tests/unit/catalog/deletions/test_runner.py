@@ -125,6 +125,30 @@ def test_a_process_that_is_to_end_does_not_delete_the_rest_of_a_group(
     assert catalog.server.file_deletions.counts() == {"done": 1}
 
 
+def test_an_entry_is_held_while_the_files_of_a_group_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits may take in files of others that no worker has: also those that would go a moment later."""
+    store = MemoryFiles()
+    catalog = with_files_to_delete(tmp_path, store, "purge")
+    queue, delete, taken = catalog.server.file_deletions, store.delete, list[Deletion | None]()
+
+    def slowly(location: Location) -> None:
+        let_queue_age(queue, LEASE_MS * 2 // 3)
+        taken.append(queue.lease(LEASE_MS))
+        delete(location)
+
+    monkeypatch.setattr(store, "delete", slowly)
+    monkeypatch.setattr(runner, "steady_ns", lambda: len(taken) * LEASE_MS * 2 // 3 * 1_000_000)
+    monkeypatch.setattr(runner, "WORKERS", 1)
+
+    assert work_off_one(catalog.server)
+
+    assert len(taken) > 2
+    assert set(taken) == {None}
+    assert queue.counts() == {"done": 1}
+
+
 @pytest.mark.parametrize("kind", ["purge", "expire"])
 def test_a_worker_whose_entry_another_one_has_by_now_leaves_it_to_that_one(tmp_path: Path, kind: str) -> None:
     store = MemoryFiles()
