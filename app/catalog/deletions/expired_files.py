@@ -97,7 +97,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     def unread(locations: Sequence[Location]) -> list[Location]:
         return readers.unread(locations if own is None else own.unread(locations))
 
-    delete_groups(catalog, deletion, owner, groups_of(doomed), registration, unread)
+    delete_groups(catalog, hold, owner, groups_of(doomed), registration, unread)
     return "done"
 
 

@@ -10,7 +10,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.orphan_search import check_may_delete, path_hash
 from app.catalog.deletions.orphans import files_of
 from app.catalog.deletions.reached_states import ReachedStates
-from app.catalog.deletions.runner import WORKERS, Hold, PlanOutdated, delete_all, hold_on, work_on_each
+from app.catalog.deletions.runner import WORKERS, Hold, PlanOutdated, delete_all, work_on_each
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
@@ -82,7 +82,7 @@ class _Work:
         with ThreadPoolExecutor(WORKERS, "file-deletions") as pool:
             while batches := server.orphan_runs.waiting(run_id, limit=1):
                 (batch,) = batches
-                hold_on(self._catalog, self._deletion)
+                self._hold.before_a_look()
                 files = {file.location: file for file in files_of(batch)}
                 now = work_on_each(self._hold, self._catalog.files.find_file, files, pool)
                 unchanged = [

@@ -120,7 +120,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     catalog.server.file_deletions.note(deletion, purged.to_json(waits=False))
     owner = Owner.of(deletion.uuid, deletion.pointer_id, metadata)
     readers = OtherReaders(catalog, owner, hold.now_and_then)
-    delete_groups(catalog, deletion, owner, groups, None, readers.unread)
+    delete_groups(catalog, hold, owner, groups, None, readers.unread)
     return _end(catalog, deletion, purged, list(itertools.chain.from_iterable(groups.values())))
 
 

@@ -36,42 +36,54 @@ class PlanOutdated(Exception):
     """A deletion is not to go on as it was planned: planned anew, or ended by another worker."""
 
 
-def hold_on(catalog: Catalog, deletion: Deletion) -> None:
-    """Hold an entry in the queue for longer.
-
-    Raises:
-        PlanOutdated: another worker has it, or has ended it, or this process is to end.
-    """
-    server = catalog.server
-    if server.is_stopping.is_set() or not server.file_deletions.hold(deletion, LEASE_MS):
-        raise PlanOutdated
-
-
 class Hold:
-    """Holds an entry in the queue while files are read or deleted, which may take longer than a lease.
+    """Holds an entry in the queue while work goes on that may take longer than a lease.
 
     Safe to use from many threads.
     """
 
     def __init__(self, catalog: Catalog, deletion: Deletion) -> None:
-        """Begin with an entry that has been held just now."""
-        self._catalog, self._deletion = catalog, deletion
+        """Begin with an entry that was leased just now."""
+        self.deletion = deletion
+        self._catalog = catalog
         self._held_ms = _steady_ms()
+        self._must_be_unbroken = False
         self._lock = Lock()
 
-    def now_and_then(self) -> None:
-        """Hold the entry as `hold_on` does, if that was a while ago; called between any two files."""
-        if not self._is_due:
-            return
+    def before_a_look(self) -> None:
+        """Hold the entry for longer, before it is looked what may go of the next files.
+
+        From then on the lease must not run out: commits may take in what no worker deletes.
+
+        Raises:
+            PlanOutdated: another worker has it, or has ended it, or this process is to end.
+        """
         with self._lock:
-            if self._is_due:
-                now_ms = _steady_ms()
-                hold_on(self._catalog, self._deletion)
-                self._held_ms = now_ms
+            self._hold(must_be_unbroken=False)
+            self._must_be_unbroken = True
+
+    def now_and_then(self) -> None:
+        """Hold the entry for longer if that was a while ago; called between any two files.
+
+        Raises:
+            PlanOutdated: as `before_a_look`, or the lease has run out since what may go was looked at.
+        """
+        if self._is_due:
+            with self._lock:
+                if self._is_due:
+                    self._hold(must_be_unbroken=self._must_be_unbroken)
 
     @property
     def _is_due(self) -> bool:
         return self._catalog.server.is_stopping.is_set() or _steady_ms() >= self._held_ms + _HELD_AGAIN_MS
+
+    def _hold(self, *, must_be_unbroken: bool) -> None:
+        server, now_ms = self._catalog.server, _steady_ms()
+        if server.is_stopping.is_set() or not server.file_deletions.hold(
+            self.deletion, LEASE_MS, must_be_unbroken=must_be_unbroken
+        ):
+            raise PlanOutdated
+        self._held_ms = now_ms
 
 
 def _steady_ms() -> int:
@@ -87,12 +99,12 @@ class HeldManifests(CheckedManifests):
         self._hold = hold
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
-        """Return manifests as `CheckedManifests` does; raises `PlanOutdated` like `hold_on`, too."""
+        """Return manifests as `CheckedManifests` does; raises `PlanOutdated` like `Hold`, too."""
         self._hold.now_and_then()
         return super().manifests(snapshot)
 
     def entries(self, manifest: ManifestFile) -> Iterator[ManifestEntry]:
-        """Return entries as `CheckedManifests` does; raises `PlanOutdated` like `hold_on`, too."""
+        """Return entries as `CheckedManifests` does; raises `PlanOutdated` like `Hold`, too."""
         self._hold.now_and_then()
         return super().entries(manifest)
 
@@ -105,7 +117,7 @@ def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:
 
 def delete_groups(
     catalog: Catalog,
-    deletion: Deletion,
+    hold: Hold,
     owner: Owner,
     groups: Mapping[str, Sequence[Location]],
     registration: int | None,
@@ -116,6 +128,8 @@ def delete_groups(
     Files that `deletable` does not allow, or that other tables reach, are left alone.
 
     Args:
+        catalog: the table's warehouse.
+        hold: of the entry in the queue.
         owner: the table that the files were found in.
         groups: by name, in the order of deletion: a file is deleted before the file that names it.
         registration: the one of the table's pointer as the files were looked for; None if there was no pointer.
@@ -125,17 +139,18 @@ def delete_groups(
         FilesUnavailable: a file could not be deleted, or another table not be read; safe to try again.
         PlanOutdated: the files have to be looked for anew, or that is done.
     """
+    deletion = hold.deletion
     # What takes long, or cannot be done now, comes before `begin`: from then on nothing of it can be registered.
     one_in_each = {location.rpartition("/")[0]: location for group in groups.values() for location in group}
     unread([location for location in one_in_each.values() if is_allowed(catalog, location)])
     if not catalog.server.file_deletions.begin(deletion, registration):
         raise PlanOutdated
-    what, hold = f"{deletion.kind} of {deletion.identifier}", Hold(catalog, deletion)
+    what = f"{deletion.kind} of {deletion.identifier}"
     deleted: Counter[str] = Counter()
     with ThreadPoolExecutor(WORKERS, "file-deletions") as pool:
         for name, group in groups.items():
             for batch in _batches(group):
-                hold_on(catalog, deletion)
+                hold.before_a_look()
                 # After `begin`: what commits take in later is refused, and what they took in before is seen.
                 going = unread(deletable(catalog, owner, batch))
                 # What names these files must stay until they are gone.
@@ -173,7 +188,7 @@ def delete_all(
 def work_on_each(
     hold: Hold, work: Callable[[Location], _Result], locations: Iterable[Location], pool: Executor
 ) -> Iterator[_Result]:
-    """Return what comes of each of some files, in their order; with a slow store it may take minutes.
+    """Return what comes of each of some files, in their order.
 
     Raises:
         PlanOutdated: the entry is not held any more, or this process is to end.

@@ -153,9 +153,17 @@ class FileDeletions:
             lambda connection: begin_deletion(connection, is_ours, pointer_id, uuid, registration)
         )
 
-    def hold(self, deletion: Deletion, lease_ms: int) -> bool:
-        """Hold a leased entry for longer; False if another worker has it, or has finished it."""
-        return self._update(deletion, leased_until_ms=database_now_ms() + lease_ms)
+    def hold(self, deletion: Deletion, lease_ms: int, *, must_be_unbroken: bool = False) -> bool:
+        """Hold a leased entry for longer; False if another worker has it, or has finished it.
+
+        Args:
+            deletion: the entry, as it was leased.
+            lease_ms: how long from now.
+            must_be_unbroken: whether the lease is not to be had any more once it has run out: since then commits may
+                have taken in files that were not being deleted.
+        """
+        is_unbroken = (rows.c.leased_until_ms > database_now_ms(),) if must_be_unbroken else ()
+        return self._update(deletion, *is_unbroken, leased_until_ms=database_now_ms() + lease_ms)
 
     def release(self, deletion: Deletion) -> None:
         """Let go of a leased entry: it is free to be planned anew."""
@@ -291,8 +299,8 @@ class FileDeletions:
         found = self._database.read(lambda connection: connection.execute(query).all())
         return {row.state: row.number for row in found}
 
-    def _update(self, deletion: Deletion, **values: Any) -> bool:
-        statement = update(rows).where(_is_held_by(deletion)).values(values)
+    def _update(self, deletion: Deletion, *conditions: ColumnElement[bool], **values: Any) -> bool:
+        statement = update(rows).where(_is_held_by(deletion), *conditions).values(values)
         return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
 
 

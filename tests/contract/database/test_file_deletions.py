@@ -191,6 +191,17 @@ def test_a_lease_that_ran_out_holds_until_another_worker_has_the_entry(queued: S
     assert queued.file_deletions.finish(first, "done")
 
 
+def test_a_lease_that_must_be_unbroken_is_not_held_once_it_ran_out(queued: Stores) -> None:
+    first = lease(queued)
+    queued.move_queue(LEASE_MS // 2)
+    assert queued.file_deletions.hold(first, LEASE_MS, must_be_unbroken=True)
+
+    queued.move_queue(LEASE_MS)
+
+    assert not queued.file_deletions.hold(first, LEASE_MS, must_be_unbroken=True)
+    assert lease(queued).id == first.id
+
+
 def row(stores: Stores, entry: Deletion) -> Sequence[Any]:
     """Return all that the queue knows of an entry."""
     query = select(file_deletions).where(file_deletions.c.id == entry.id)

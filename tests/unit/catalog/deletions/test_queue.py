@@ -25,8 +25,8 @@ class LostReply(FileDeletions):
 
     is_lost = False
 
-    def hold(self, deletion: Deletion, lease_ms: int) -> bool:
-        is_held = super().hold(deletion, lease_ms)
+    def hold(self, deletion: Deletion, lease_ms: int, *, must_be_unbroken: bool = False) -> bool:
+        is_held = super().hold(deletion, lease_ms, must_be_unbroken=must_be_unbroken)
         if not self.is_lost:
             self.is_lost = True
             raise CommitStateUnknown("The database did not confirm the change")

@@ -149,6 +149,32 @@ def test_an_entry_is_held_while_the_files_of_a_group_are_deleted(
     assert queue.counts() == {"done": 1}
 
 
+def test_what_may_go_is_looked_at_anew_after_a_lease_has_run_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that was stopped meanwhile does not know what commits have taken in since."""
+    store = MemoryFiles()
+    catalog = with_files_to_delete(tmp_path, store, "purge")
+    queue, delete, deleted = catalog.server.file_deletions, store.delete, list[Location]()
+
+    def be_stopped(location: Location) -> None:
+        delete(location)
+        deleted.append(location)
+        let_queue_age(queue, LEASE_MS)
+
+    monkeypatch.setattr(runner, "steady_ns", lambda: len(deleted) * LEASE_MS * 1_000_000)
+    monkeypatch.setattr(runner, "WORKERS", 1)
+    with monkeypatch.context() as slow:
+        slow.setattr(store, "delete", be_stopped)
+        assert work_off_one(catalog.server)
+
+    assert len(deleted) == 1
+    assert queue.counts() == {"queued": 1}
+    assert work_off_one(catalog.server)
+    assert queue.counts() == {"done": 1}
+    assert files_of(store) == set()
+
+
 @pytest.mark.parametrize("kind", ["purge", "expire"])
 def test_a_worker_whose_entry_another_one_has_by_now_leaves_it_to_that_one(tmp_path: Path, kind: str) -> None:
     store = MemoryFiles()
