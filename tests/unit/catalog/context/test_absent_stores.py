@@ -22,7 +22,7 @@ from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
-from app.errors import FilesUnavailable, InvalidSetting
+from app.errors import FilesUnavailable, StoreNotOpened
 from app.fileio.files import FileIO, ListedFile
 from app.fileio.memory import MemoryFiles
 from app.formats.manifests.source import ManifestCache
@@ -179,7 +179,7 @@ def test_a_purge_in_a_place_that_stays_empty_ends(away: Catalog, store: MemoryFi
 
 
 def unopened(_warehouse: Warehouse) -> FileIO:
-    raise InvalidSetting("Environment variable LAKE_KEY of the server is not set")
+    raise StoreNotOpened("Environment variable LAKE_KEY of the server is not set")
 
 
 def test_a_purge_that_was_put_off_for_other_reasons_waits_as_long_for_its_store(
