@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import NoReturn, Self, TypeVar
 
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from app.engine.model.document import kebab
 from app.error_frames import let_go_of_frames
@@ -27,6 +27,8 @@ _DIGITS_AND_EXPONENTS = bytes(
     ord("0") if 48 <= byte <= 57 else ord("e") if byte in b"eE" else byte if byte in b"+" else ord(" ")
     for byte in range(256)
 )
+MOST_COLUMNS = Field(max_length=10_000)
+"""For field ids: clients can choose numbers with which a dictionary takes time with the square of their number."""
 _LARGE_BYTES = 1024 * 1024
 _LARGE_BODY = threading.Lock()
 """Large bodies are parsed one by one: a parser lets no other thread run, and the event loop has to get its turn."""

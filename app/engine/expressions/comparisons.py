@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -36,6 +37,8 @@ MATCHED_BY_NULL: Final = frozenset(
 """The operations that null matches."""
 MATCHED_BY_NAN_ON_TOP: Final = frozenset({Operation.GT, Operation.GT_EQ})
 """The operations that NaN matches only in engines that place it above all numbers."""
+_FEW: Final = 1_000
+"""So many values may be in a set, whatever they are."""
 
 
 def value_test(predicate: BoundPredicate) -> Test:
@@ -83,6 +86,20 @@ def _of_term(predicate: BoundPredicate, test: Test) -> Test:
     return lambda value: test(None if value is None else transformed(value))
 
 
+def _membership(values: tuple[Any, ...]) -> Test:
+    """Return a test for one of some values."""
+    if len(values) <= _FEW or isinstance(values[0], str | bytes):
+        return frozenset(values).__contains__
+    # No set: one of numbers that were chosen to do harm takes seconds, in which nothing else is done.
+    in_order = sorted(values, key=order_key)
+
+    def is_in(value: Any) -> bool:
+        at = bisect_left(in_order, value)
+        return at < len(in_order) and bool(in_order[at] == value)
+
+    return is_in
+
+
 def _test(operation: Operation, values: tuple[Any, ...]) -> Test:
     match operation:
         case Operation.IS_NULL:
@@ -97,10 +114,9 @@ def _test(operation: Operation, values: tuple[Any, ...]) -> Test:
             (prefix,) = values
             return lambda value: not value.startswith(prefix)
         case Operation.IN:
-            among = frozenset(values)
-            return lambda value: value in among
+            return _membership(values)
         case Operation.NOT_IN:
-            apart = frozenset(values)
-            return lambda value: value not in apart
+            is_in = _membership(values)
+            return lambda value: not is_in(value)
     compared, (literal,) = _COMPARED[operation], values
     return lambda value: compared(value, literal)

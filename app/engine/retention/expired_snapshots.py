@@ -32,8 +32,8 @@ class ExpiryWish:
     """Epoch milliseconds: older snapshots may expire, whatever the table's settings say."""
     retain_last: int | None = None
     """The least number of snapshots to keep on each branch, unless the branch has its own."""
-    snapshot_ids: frozenset[SnapshotId] = frozenset()
-    """Snapshots that expire whatever their age."""
+    snapshot_ids: Collection[SnapshotId] = ()
+    """Snapshots that expire whatever their age; what the table does not have is passed over."""
     clean_expired_metadata: bool = False
     """Whether to remove specs and schemas that only expired snapshots used."""
 
@@ -109,8 +109,10 @@ def plan_expiry(
             f"Number of snapshots to retain must be at least 1, cannot be: {wish.retain_last}"
         )
     refs = _retained_refs(metadata, now_ms)
-    _check_unnamed(wish.snapshot_ids, refs)
-    kept = _kept_ids(metadata, wish, refs, now_ms) - wish.snapshot_ids
+    # A set of ids that were chosen to do harm takes seconds.
+    wanted = {snapshot_id for snapshot_id in wish.snapshot_ids if snapshot_id in metadata.snapshots_by_id}
+    _check_unnamed(wanted, refs)
+    kept = _kept_ids(metadata, wish, refs, now_ms) - wanted
     gone = tuple(snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in kept)
     ref_names = tuple(name for name in metadata.snapshot_refs if name not in refs)
     if not wish.clean_expired_metadata or source is None:

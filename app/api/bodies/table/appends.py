@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.api.bodies.json_body import ExtensionBody
+from app.api.bodies.json_body import MOST_COLUMNS, ExtensionBody
 from app.api.bodies.table.commits import Requirements
 from app.catalog.appends import AppendRequest, WantedFile
 from app.engine.model.document import FIRST_ERROR, INT, Bool, Int, Long
@@ -28,12 +28,12 @@ _NOT_OF_DATA_FILES = (
 
 
 class CountsBody(ExtensionBody):
-    keys: tuple[Annotated[FieldId, INT], ...]
+    keys: Annotated[tuple[Annotated[FieldId, INT], ...], MOST_COLUMNS]
     values: tuple[Long, ...]
 
 
 class BoundsBody(ExtensionBody):
-    keys: tuple[Annotated[FieldId, INT], ...]
+    keys: Annotated[tuple[Annotated[FieldId, INT], ...], MOST_COLUMNS]
     values: tuple[str, ...]
 
 
@@ -150,10 +150,7 @@ def _bounds(path: str, name: str, given: BoundsBody | None) -> dict[int, bytes] 
 
 
 def _pairs(path: str, name: str, keys: tuple[int, ...], values: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
-    """Yield keys and values one by one, so that other threads run in between.
-
-    Clients can choose numbers with which a dictionary takes time with the square of their number.
-    """
+    """Yield keys and values one by one, so that other threads run: see `MOST_COLUMNS`."""
     if len(keys) != len(values):
         raise InvalidDataFile(path, f"its {name} have {len(keys)} keys and {len(values)} values")
     seen: set[int] = set()

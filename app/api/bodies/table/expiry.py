@@ -30,7 +30,7 @@ class ExpireSnapshotsBody(ExtensionBody):
     def request(self) -> ExpiryRequest:
         """Return the request for the use case."""
         wish = ExpiryWish(
-            self.older_than_ms, self.retain_last, frozenset(self.snapshot_ids), self.clean_expired_metadata
+            self.older_than_ms, self.retain_last, self.snapshot_ids, self.clean_expired_metadata
         )
         return ExpiryRequest(wish, self.cleanup, self.grace_period_ms)
 

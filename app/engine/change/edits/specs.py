@@ -44,7 +44,7 @@ def set_default_spec(draft: MetadataDraft, update: SetDefaultSpec) -> None:
 
 def remove_partition_specs(draft: MetadataDraft, update: RemovePartitionSpecs) -> None:
     """Remove partition specs; the default one must stay."""
-    doomed = set(update.spec_ids)
+    doomed = {spec_id for spec_id in update.spec_ids if spec_id in draft.specs}
     if draft.default_spec_id in doomed:
         raise InvalidUpdate("Cannot remove the default partition spec")
     for spec in filter(None, map(draft.specs.remove, doomed)):

@@ -45,7 +45,7 @@ def set_current_schema(draft: MetadataDraft, update: SetCurrentSchema) -> None:
 
 def remove_schemas(draft: MetadataDraft, update: RemoveSchemas) -> None:
     """Remove schemas; the current one must stay."""
-    doomed = set(update.schema_ids)
+    doomed = {schema_id for schema_id in update.schema_ids if schema_id in draft.schemas}
     if draft.current_schema_id in doomed:
         raise InvalidUpdate("Cannot remove the current schema")
     for schema_id in doomed:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.engine.expressions.binding import bind
+from app.engine.expressions.binding import _bind_set, bind
 from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.expressions.expressions import (
     ALWAYS_FALSE,
@@ -19,7 +19,7 @@ from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.schema import Schema
 from app.errors import InvalidFilter
 from tests.builders.filtered_files import asked, bound_of, schema_of, struct_of
-from tests.unit.engine.effort import calls_in
+from tests.unit.engine.effort import calls_in, comparisons_of
 
 NESTED = schema_of(
     id="long",
@@ -259,6 +259,12 @@ def test_set_is_sorted_and_has_each_value_once() -> None:
     assert to_json(bound_of("int", asked("in", 3, 1, 2**31, 3, 2))) == asked("in", 1, 2, 3)
     assert to_json(bound_of("int", asked("not-in", 3, 3))) == asked("not-eq", 3)
     assert to_json(bound_of("int", asked("in", 3, 2**40))) == asked("eq", 3)
+
+
+def test_set_of_numbers_that_were_chosen_to_do_harm_takes_few_comparisons() -> None:
+    (term,) = [each.term for each in [bound_of("long", asked("eq", 1))] if isinstance(each, BoundPredicate)]
+
+    assert comparisons_of(range(3_000), lambda ids: _bind_set(Operation.IN, term, list(ids))) < 10 * 3_000
 
 
 def test_both_zeros_stay_in_a_set() -> None:

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from app.engine.expressions.comparisons import value_judge, value_test
-from app.engine.expressions.expressions import BoundPredicate
+from app.engine.expressions.expressions import BoundPredicate, Operation
 from tests.builders.filtered_files import asked, bound_of
+from tests.unit.engine.effort import comparisons_of
 
 
 def predicate_of(kind: str, operation: str, *values: Any, through: str | None = None) -> BoundPredicate:
@@ -104,3 +106,38 @@ def test_value_is_transformed_first() -> None:
         assert [of(value) for value in (9, 10, 19, 20, None)] == [False, True, True, False, False]
     assert value_test(predicate_of("int", "is-null", through="bucket[4]"))(None)
     assert not value_test(predicate_of("int", "is-null", through="bucket[4]"))(5)
+
+
+@pytest.mark.parametrize("kind", ["long", "double", "decimal(9, 0)", "string", "uuid"])
+def test_one_of_very_many_is_found_as_one_of_few(kind: str) -> None:
+    def literal(number: int) -> Any:
+        return (
+            f"{UUID(int=number)}"
+            if kind == "uuid"
+            else str(number)
+            if kind in ("string", "decimal(9, 0)")
+            else number
+        )
+
+    few = predicate_of(kind, "in", literal(4), literal(7))
+    many = predicate_of(kind, "in", *map(literal, range(0, 6_000, 2)))
+    (four, seven), beyond = few.values, predicate_of(kind, "eq", literal(6_000)).values[0]
+
+    for operation, test in (
+        ("in", value_test(many)),
+        ("not-in", value_test(replace(many, operation=Operation.NOT_IN))),
+    ):
+        assert [test(value) for value in (four, seven, beyond, None)] == [
+            found is (operation == "in") for found in (True, False, False, False)
+        ]
+
+
+@pytest.mark.parametrize("operation", [Operation.IN, Operation.NOT_IN])
+def test_numbers_that_were_chosen_to_do_harm_are_compared_with_few_others(operation: Operation) -> None:
+    predicate = predicate_of("long", "in", 1, 2)
+
+    def ask(numbers: tuple[int, ...]) -> list[bool]:
+        test = value_test(replace(predicate, operation=operation, values=numbers))
+        return [test(number) for number in numbers[:10]]
+
+    assert comparisons_of(range(3_000), ask) < 10 * 3_000

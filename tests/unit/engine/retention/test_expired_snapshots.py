@@ -12,6 +12,7 @@ from app.engine.retention.expired_snapshots import ExpiryWish, plan_expiry
 from app.errors import ExpiryRefused, InvalidUpdate
 from tests.builders.catalogs import START_MS
 from tests.builders.histories import ListedManifests, branch, history, line, snapshot, tag
+from tests.unit.engine.effort import comparisons_of
 
 NOW_MS = START_MS + 1_000_000
 ALL_OLD = ExpiryWish(older_than_ms=NOW_MS)
@@ -219,3 +220,12 @@ def test_what_branches_keep_is_added_up_where_they_meet() -> None:
     assert gone(history(histories, refs)) == [1]
     assert gone(history(histories, refs | {"by-age": branch(7)})) == [1]
     assert gone(history(histories, refs | {"by-number": branch(6, min_snapshots_to_keep=2)})) == [1, 2]
+
+
+def test_ids_that_were_chosen_to_do_harm_are_compared_with_few_others() -> None:
+    metadata = history(line(6), {"main": branch(6)})
+
+    def plan(ids: tuple[int, ...]) -> list[int]:
+        return gone(metadata, ExpiryWish(snapshot_ids=[SnapshotId(each) for each in ids]))
+
+    assert comparisons_of(range(100, 3_100), plan) < 3_000

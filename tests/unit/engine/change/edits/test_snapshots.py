@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from app.engine.change.apply import apply_to_new, apply_update
-from app.engine.change.draft import draft_of
+from app.engine.change.draft import MetadataDraft, draft_of
+from app.engine.change.edits.snapshots import remove_snapshots
+from app.engine.change.edits.specs import remove_partition_specs
+from app.engine.change.edits.table_schemas import remove_schemas
+from app.engine.change.updates import RemovePartitionSpecs, RemoveSchemas, RemoveSnapshots
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import ClockBehind, CommitFailed, InvalidUpdate, StaleUpdate, Unavailable
 from tests.unit.engine.documents import (
@@ -23,6 +30,7 @@ from tests.unit.engine.documents import (
     table_with_snapshots,
     updates_of,
 )
+from tests.unit.engine.effort import comparisons_of
 
 BASE = table_with_snapshots(3)
 
@@ -367,3 +375,20 @@ def test_table_without_snapshots_takes_its_first() -> None:
     after = committed(table(), add_snapshot(snapshot_json(1, 1)), set_ref("main", 1))
 
     assert [entry.snapshot_id for entry in after.snapshot_log] == [1]
+
+
+@pytest.mark.parametrize(
+    ("edit", "update"),
+    [
+        (remove_snapshots, lambda ids: RemoveSnapshots.model_construct(snapshot_ids=ids)),
+        (remove_schemas, lambda ids: RemoveSchemas.model_construct(schema_ids=ids)),
+        (remove_partition_specs, lambda ids: RemovePartitionSpecs.model_construct(spec_ids=ids)),
+    ],
+)
+def test_ids_that_were_chosen_to_do_harm_are_compared_with_few_others(
+    edit: Callable[[MetadataDraft, Any], None], update: Callable[[tuple[int, ...]], Any]
+) -> None:
+    draft = draft_of(BASE, NOW_MS)
+
+    assert comparisons_of(range(100, 3_100), lambda ids: edit(draft, update(ids))) <= 3_000
+    assert not draft.has_changes
