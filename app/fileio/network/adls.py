@@ -43,8 +43,7 @@ _AUTHORITY = re.compile(rf"\.?{_HOST.pattern}(?::([0-9]{{1,5}}))?")
 def open_adls(settings: StorageSettings) -> ObjectStore:
     """Return the store of `adls.` settings; without keys, with Azure's default credentials."""
     key = settings.find("adls.account-key", "adls.auth.shared-key.account.key")
-    _check_key(key)
-    _check_authorities(settings)
+    check_settings(settings)
 
     @functools.lru_cache(maxsize=_MOST_ACCOUNTS)
     def filesystem_of(account: str, domain: str) -> Any:
@@ -67,6 +66,12 @@ def open_adls(settings: StorageSettings) -> ObjectStore:
         return Place(filesystem_of(account, domain), f"{container}/{path}" if path else container)
 
     return ObjectStore(locate, secrets=settings.secrets, leaves_partial_files=True)
+
+
+def check_settings(settings: StorageSettings) -> None:
+    """Refuse what would end the process; raises `InvalidSetting`."""
+    _check_key(settings.find("adls.account-key", "adls.auth.shared-key.account.key"))
+    _check_authorities(settings)
 
 
 def _check_key(key: str | None) -> None:

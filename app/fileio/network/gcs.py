@@ -32,7 +32,7 @@ _RETRY_TIME = timedelta(seconds=5)
 
 def open_gcs(settings: StorageSettings) -> ObjectStore:
     """Return the store of `gcs.` settings; without a token, with Google's default credentials."""
-    filesystem = fs.GcsFileSystem(**_arguments(settings))
+    filesystem = fs.GcsFileSystem(**arguments_of(settings))
 
     def locate(location: Location) -> Place:
         bucket, key = bucket_and_key(location)
@@ -43,7 +43,8 @@ def open_gcs(settings: StorageSettings) -> ObjectStore:
     return ObjectStore(locate, secrets=settings.secrets)
 
 
-def _arguments(settings: StorageSettings) -> dict[str, Any]:
+def arguments_of(settings: StorageSettings) -> dict[str, Any]:
+    """Return what pyarrow is given; raises `InvalidSetting`, or what Python says of a value."""
     arguments: dict[str, Any] = {"retry_time_limit": _RETRY_TIME}
     arguments["project_id"] = settings.find("gcs.project-id")
     token = settings.find("gcs.oauth2.token")

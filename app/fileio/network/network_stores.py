@@ -26,6 +26,12 @@ OPENERS: Final[Mapping[str, Callable[[StorageSettings], ObjectStore | HdfsStore]
     "wasbs": adls.open_adls,
     "hdfs": hdfs.open_hdfs,
 }
+_CHECKS: Final[Mapping[object, Callable[[StorageSettings], object]]] = {
+    s3.open_s3: s3.arguments_of,
+    gcs.open_gcs: gcs.arguments_of,
+    adls.open_adls: adls.check_settings,
+}
+"""What finds out, without the store, that settings make no sense."""
 SETTINGS: Final = s3.SETTINGS | gcs.SETTINGS | adls.SETTINGS | hdfs.SETTINGS
 
 
@@ -50,5 +56,12 @@ def check_settings(root: str, settings: StorageSettings) -> None:
         InvalidSetting: they make no sense.
         InvalidLocation: they are of another store than the root.
     """
-    if scheme_of(root) == "hdfs":
+    scheme = scheme_of(root)
+    if scheme == "hdfs":
         hdfs.cluster_of(settings).check(root)
+    check = _CHECKS.get(OPENERS.get(scheme))
+    if check is not None:
+        try:
+            check(settings)
+        except (ValueError, OverflowError) as error:
+            raise opening_failure(scheme, settings.secrets, error) from error

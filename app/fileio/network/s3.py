@@ -53,7 +53,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+")
 
 def open_s3(settings: StorageSettings) -> ObjectStore:
     """Return the store of `s3.` settings; without keys, with the usual AWS credentials."""
-    filesystem = fs.S3FileSystem(**_arguments(settings))
+    filesystem = fs.S3FileSystem(**arguments_of(settings))
 
     def locate(location: Location) -> Place:
         bucket, key = bucket_and_key(location)
@@ -119,7 +119,8 @@ _FOLLOWS_NO_REDIRECT: Final = "aws-global"
 """AWS's library signs for us-east-1 then. With other regions it follows redirects anywhere, session token included."""
 
 
-def _arguments(settings: StorageSettings) -> dict[str, Any]:
+def arguments_of(settings: StorageSettings) -> dict[str, Any]:
+    """Return what pyarrow is given; raises `InvalidSetting`, or what Python says of a value."""
     tries = 1 + min(round(settings.read_number("s3.retry.num-retries", _RETRIES)), _MOST_RETRIES)
     return {
         **_endpoint(settings),

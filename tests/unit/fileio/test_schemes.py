@@ -98,6 +98,36 @@ def test_settings_that_make_no_sense_are_for_the_operator(
         files_for(storage).read(Location(location))
 
 
+@pytest.mark.parametrize(
+    ("root", "storage", "reason"),
+    [
+        ("s3://bucket/k", {"s3.access-key-id": "a"}, "go together"),
+        ("s3a://bucket/k", {"s3.endpoint": "ftp://x"}, "like https://host:port"),
+        ("s3://bucket/k", {"s3.endpoint": "http://[x"}, "Cannot open the store of s3 locations"),
+        ("s3://bucket/k", {"s3.path-style-access": "maybe"}, "must be true or false"),
+        ("s3://bucket/k", {"s3.connect-timeout": "soon"}, "must be a number"),
+        ("gs://bucket/k", {"gcs.oauth2.token": "t"}, "token-expires-at"),
+        (
+            "gs://bucket/k",
+            {"gcs.oauth2.token": "t", "gcs.oauth2.token-expires-at": "1e20"},
+            "Cannot open the store of gs locations",
+        ),
+        ("abfss://c@a.dfs.core.windows.net/k", {"adls.account-key": "!!"}, "not Base64"),
+        ("wasb://c@a.dfs.core.windows.net/k", {"adls.dfs-storage-authority": ":x"}, "must be like"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_when_they_are_given(
+    root: str, storage: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(InvalidSetting, match=reason):
+        check_storage(root, storage)
+
+
+def test_settings_of_another_store_than_the_roots_are_not_looked_at() -> None:
+    check_storage("file:///wh", {"s3.path-style-access": "maybe"})
+    check_storage("s3://bucket/k", {"s3.region": "here", "gcs.oauth2.token": "t"})
+
+
 def test_a_setting_of_one_store_does_not_disturb_another() -> None:
     with pytest.raises(FileMissing):
         files_for({"s3.endpoint": "ftp://x"}).read(Location("/no/such/file"))

@@ -13,7 +13,7 @@ from app.fileio.storage_settings import StorageSettings
 
 
 def _s3(**settings: str) -> dict[str, object]:
-    return s3._arguments(
+    return s3.arguments_of(
         StorageSettings({f"s3.{name.replace('_', '-')}": value for name, value in settings.items()})
     )
 
@@ -44,7 +44,7 @@ def test_another_server_needs_no_region_and_aws_finds_its_own() -> None:
     assert _s3(endpoint="http://h")["region"] == "aws-global"
     assert _s3(endpoint="http://h", region="eu-north-1")["region"] == "eu-north-1"
     assert _s3()["region"] is None
-    assert s3._arguments(StorageSettings({"client.region": "eu-north-1"}))["region"] == "eu-north-1"
+    assert s3.arguments_of(StorageSettings({"client.region": "eu-north-1"}))["region"] == "eu-north-1"
 
 
 def test_the_bucket_goes_into_the_host_only_where_asked() -> None:
@@ -73,12 +73,12 @@ def test_keys_come_before_anonymity_and_roles() -> None:
 
 def test_timeouts_and_retries_can_be_set() -> None:
     arguments = _s3(connect_timeout="0.5", request_timeout="7")
-    retries = s3._arguments(StorageSettings({"s3.retry.num-retries": "4"}))["retry_strategy"]
+    retries = s3.arguments_of(StorageSettings({"s3.retry.num-retries": "4"}))["retry_strategy"]
 
     assert (arguments["connect_timeout"], arguments["request_timeout"]) == (0.5, 7)
     assert retries.max_attempts == 5
     fs.S3FileSystem(
-        **s3._arguments(StorageSettings({"s3.retry.num-retries": "1e300", "s3.region": "us-east-1"}))
+        **s3.arguments_of(StorageSettings({"s3.retry.num-retries": "1e300", "s3.region": "us-east-1"}))
     )
 
 
@@ -86,13 +86,13 @@ def test_every_argument_is_one_that_pyarrow_takes() -> None:
     fs.S3FileSystem(**_s3(endpoint="http://h", access_key_id="a", secret_access_key="b"))
     fs.S3FileSystem(**_s3(region="us-east-1", anonymous="true"))
     fs.GcsFileSystem(
-        **gcs._arguments(StorageSettings({"gcs.oauth2.token": "t", "gcs.oauth2.token-expires-at": "0"}))
+        **gcs.arguments_of(StorageSettings({"gcs.oauth2.token": "t", "gcs.oauth2.token-expires-at": "0"}))
     )
     fs.AzureFileSystem("a", **adls._arguments(StorageSettings({}), "a2V5", "dfs.core.windows.net"))
 
 
 def test_a_gcs_token_comes_with_its_time() -> None:
-    arguments = gcs._arguments(
+    arguments = gcs.arguments_of(
         StorageSettings(
             {"gcs.oauth2.token": "t", "gcs.oauth2.token-expires-at": "86400000", "gcs.project-id": "p"}
         )
@@ -105,7 +105,7 @@ def test_a_gcs_token_comes_with_its_time() -> None:
 
 @pytest.mark.parametrize("host", ["http://127.0.0.1:4443", "http://127.0.0.1:4443/"])
 def test_a_gcs_host_is_scheme_and_authority(host: str) -> None:
-    arguments = gcs._arguments(StorageSettings({"gcs.service.host": host, "gcs.no-auth": "true"}))
+    arguments = gcs.arguments_of(StorageSettings({"gcs.service.host": host, "gcs.no-auth": "true"}))
 
     assert (arguments["scheme"], arguments["endpoint_override"]) == ("http", "127.0.0.1:4443")
     assert arguments["anonymous"] is True
