@@ -104,6 +104,11 @@ class TableMetadata(Document):
     def snapshots_by_id(self) -> dict[SnapshotId, Snapshot]:
         return {snapshot.snapshot_id: snapshot for snapshot in self.snapshots}
 
+    @cached_property
+    def schemas_by_spec(self) -> dict[SpecId, Schema]:
+        """What `schema_with_sources` has found, where that took a look at all schemas."""
+        return {}
+
     @property
     def current_snapshot(self) -> Snapshot | None:
         if self.current_snapshot_id is None or self.current_snapshot_id == NO_SNAPSHOT:

@@ -67,13 +67,21 @@ def specs_with_fixed_values(metadata: TableMetadata) -> frozenset[SpecId]:
 
 
 def schema_with_sources(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
-    """Return the newest schema with most of a spec's source columns, the current one first."""
+    """Return the newest schema with most of the source columns of one of a table's specs.
+
+    If others have as many, it is the current one.
+    """
     sources = {field.source_id for field in spec.fields}
     current = metadata.current_schema
     if sources <= current.columns.keys():
         return current  # mostly so, and there may be very many others
-    newest_first = (current, *reversed(metadata.schemas))
-    return max(newest_first, key=lambda schema: len(sources & schema.columns.keys()))
+    found = metadata.schemas_by_spec.get(spec.spec_id)
+    if found is None:
+        # Once, and not for each of thousands of files.
+        newest_first = (current, *reversed(metadata.schemas))
+        found = max(newest_first, key=lambda schema: len(sources & schema.columns.keys()))
+        metadata.schemas_by_spec[spec.spec_id] = found
+    return found
 
 
 def _type_of(field: PartitionField, schema: Schema) -> Type | None:
