@@ -16,7 +16,7 @@ from app.catalog.context.past.moments import moment_text
 from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.past.moments import check_moment
 from app.database.pointers.pointer import Pointer
-from app.engine.appends.name_mapping import NAME_MAPPING
+from app.engine.appends.name_mapping import NAME_MAPPING, reads_all_of
 from app.engine.change.apply import apply_updates
 from app.engine.change.edits.properties import check_settable
 from app.engine.change.restoration import lost_snapshot, restoring_updates
@@ -163,8 +163,9 @@ def _staying(now: TableMetadata, then: TableMetadata) -> frozenset[str]:
     staying = {PROTECTED}
     if MOVED_TO in now.properties or MOVED_TO in then.properties:
         staying |= {MOVED_TO, GC_ENABLED}  # A fence is about what another catalog has now.
-    if NAME_MAPPING not in then.properties:
-        # Files that came since, on branches and in older snapshots, are read by it.
+    mappings = now.properties.get(NAME_MAPPING), then.properties.get(NAME_MAPPING)
+    if mappings[1] is None or (mappings[0] is not None and reads_all_of(mappings[0], mappings[1])):
+        # Files that came since, on branches and in older snapshots, are read by the names that came since.
         staying.add(NAME_MAPPING)
     staying |= {name for name, value in then.properties.items() if _is_refused(name, value)}
     return frozenset(staying)

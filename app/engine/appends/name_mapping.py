@@ -43,6 +43,26 @@ def new_name_mapping(schema: Schema) -> str:
     return json.dumps([_field(field) for field in schema.fields], separators=(",", ":"))
 
 
+def reads_all_of(text: str, other: str) -> bool:
+    """Return whether all that a name mapping reads is read alike by another one, the first.
+
+    Those that are none read nothing alike.
+    """
+    try:
+        return _has_all(_read(json.loads(text)), _read(json.loads(other)))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _has_all(names: Mapping[str, MappedName], others: Mapping[str, MappedName]) -> bool:
+    return all(
+        name in names
+        and names[name].field_id == mapped.field_id
+        and _has_all(names[name].inner, mapped.inner)
+        for name, mapped in others.items()
+    )
+
+
 def _field(field: NestedField) -> dict[str, Any]:
     found: dict[str, Any] = {"field-id": field.id, "names": [field.name]}
     inner = [_field(child) for child in child_fields(field.type)]

@@ -142,9 +142,11 @@ def test_name_mapping_that_came_since_stays(catalog: Catalog) -> None:
     after = load_table(catalog).metadata.properties
     assert after.get("schema.name-mapping.default") == mapping
     assert "k" not in after
-    commit_to(catalog, SetProperties(updates={"schema.name-mapping.default": "[]"}))
-    restore(catalog, later)
-    assert load_table(catalog).metadata.properties["schema.name-mapping.default"] == mapping
+    renamed = mapping.replace('["carrier"]', '["carrier","airline"]')
+    for since, restored in (("[]", mapping), (renamed, renamed), (renamed.replace("2", "3"), mapping)):
+        commit_to(catalog, SetProperties(updates={"schema.name-mapping.default": since}))
+        restore(catalog, later)
+        assert load_table(catalog).metadata.properties["schema.name-mapping.default"] == restored
 
 
 FENCE = {"icetower.moved-to": "http://new", "gc.enabled": "false"}
