@@ -197,5 +197,8 @@ def _counted(
     source = TableManifests(catalog, metadata)
     counts = CountedPartitions(metadata, fields)
     for manifest in listed:
-        counts.note(manifest.partition_spec_id, entry_facts(source.entries(manifest)))
+        try:
+            counts.note(manifest.partition_spec_id, entry_facts(source.entries(manifest)))
+        except ValueError as error:
+            raise InvalidRequest(f"Cannot write partition statistics of {identifier}: {error}") from error
     return snapshot.snapshot_id, counts.in_order()

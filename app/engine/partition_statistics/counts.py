@@ -119,17 +119,30 @@ class CountedPartitions:
             spec.spec_id: _places([field.field_id for field in spec.fields], fields)
             for spec in metadata.partition_specs
         }
+        self._lengths = {spec.spec_id: len(spec.fields) for spec in metadata.partition_specs}
         self._counts: dict[PartitionKey, PartitionCount] = {}
 
     def note(self, spec_id: SpecId, entries: Iterable[EntryFacts]) -> None:
-        """Count the entries of one manifest."""
+        """Count the entries of one manifest.
+
+        Raises:
+            ValueError: the table has no such spec, or partition values do not fit it.
+        """
         snapshots, counts = self._snapshots, self._counts
+        if spec_id not in self._places:
+            raise ValueError(f"a manifest has partition spec {spec_id}, which the table has not")
         for entry in entries:
             key = partition_key(spec_id, entry.partition)
             count = counts.get(key)
             if count is None:
+                due = self._lengths[spec_id]
+                if len(entry.partition) != due:
+                    raise ValueError(
+                        f"{entry.path} has {len(entry.partition)} partition values, and partition spec {spec_id} "
+                        f"has {due}"
+                    )
                 values = (*entry.partition, None)
-                unified = tuple(values[place] for place in self._places.get(spec_id, ()))
+                unified = tuple(values[place] for place in self._places[spec_id])
                 count = counts[key] = PartitionCount(spec_id, unified)
             snapshot = None if entry.snapshot_id is None else snapshots.get(entry.snapshot_id)
             count.note(entry, snapshot)

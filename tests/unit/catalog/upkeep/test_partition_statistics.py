@@ -14,6 +14,7 @@ from app.catalog.upkeep.partition_statistics import (
 )
 from app.engine.change.updates import (
     AddSpec,
+    RemovePartitionSpecs,
     RemoveSnapshots,
     SetDefaultSpec,
     SetProperties,
@@ -95,6 +96,26 @@ def test_specs_that_mean_different_fields_by_one_id_have_no_statistics(
         InvalidRequest, match="partition fields carrier and id of different specs have the same id 1000"
     ):
         count(catalog, DEPARTURES, None)
+    assert not any("partition-stats" in file for file in files_in(catalog) - files)
+
+
+@pytest.mark.parametrize("count", [preview_partition_statistics, write_statistics_of_partitions])
+def test_manifests_of_a_spec_that_is_gone_have_no_statistics(
+    catalog: Catalog, count: Callable[..., object]
+) -> None:
+    """A writer may commit files of a spec that was removed at that moment."""
+    table = PartitionedFiles.made(catalog)
+    table.fill(2)
+    files = files_in(catalog)
+    spec = UnboundPartitionSpec.from_object(
+        {"fields": [{"name": "airline", "transform": "identity", "source-id": 2, "field-id": 1000}]}
+    )
+    commit_to(catalog, AddSpec(spec=spec), SetDefaultSpec(spec_id=SpecId(-1)))
+    commit_to(catalog, RemovePartitionSpecs(spec_ids=(SpecId(0),)))
+
+    with pytest.raises(InvalidRequest, match="a manifest has partition spec 0, which the table has not"):
+        count(catalog, DEPARTURES, None)
+
     assert not any("partition-stats" in file for file in files_in(catalog) - files)
 
 
