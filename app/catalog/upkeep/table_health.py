@@ -28,7 +28,7 @@ from app.engine.model.jobs import JobState
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata, FileMissing
+from app.errors import CorruptMetadata, CorruptTable, FileMissing
 from app.formats.metadata.own_names import own_version
 from app.formats.metadata.version_names import version_in
 from app.tree_errors import TreeRefusal
@@ -197,6 +197,7 @@ def _counted(
     def count() -> tuple[tuple[FileFacts, ManifestFacts], int]:
         source = TableManifests(catalog, metadata)
         manifests: Sequence[ManifestFile] = () if snapshot is None else source.manifests(snapshot)
+        _check_specs(metadata, manifests)
         summary = count_files(catalog, source, manifests, small_below(target_file_bytes(metadata.properties)))
         facts = file_facts(metadata, summary), manifest_facts(metadata, manifests)
         return facts, _BYTES_OF_FACTS + _BYTES_OF_A_SIZE * (
@@ -206,6 +207,24 @@ def _counted(
     snapshot_id = None if snapshot is None else snapshot.snapshot_id
     key: Hashable = (catalog.files, pointer.id, pointer.metadata_location, pointer.registration, snapshot_id)
     return catalog.server.counted_files.find_or_read(key, count)
+
+
+def _check_specs(metadata: TableMetadata, manifests: Sequence[ManifestFile]) -> None:
+    """Check that the table has the partition spec of each manifest.
+
+    Engines fail where they do not find it.
+
+    Raises:
+        CorruptTable: names the manifest and its spec.
+    """
+    known = {spec.spec_id for spec in metadata.partition_specs}
+    for manifest in manifests:
+        if manifest.partition_spec_id not in known and manifest.may_have_live_files:
+            raise CorruptTable(
+                metadata.location,
+                f"manifest {manifest.manifest_path} has partition spec {manifest.partition_spec_id}, which the table "
+                "has not",
+            )
 
 
 def _waiting_deletions(catalog: Catalog, pointer: Pointer) -> tuple[str, ...]:

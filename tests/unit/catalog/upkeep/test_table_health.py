@@ -13,15 +13,24 @@ from app.catalog.upkeep.profile import load_profile
 from app.catalog.upkeep.table_health import TableHealth, table_health
 from app.catalog.upkeep.upkeep_plans import table_upkeep
 from app.catalog.upkeep.warehouse_health import warehouse_health
-from app.engine.change.updates import SetProperties, SetSnapshotRef, UpgradeFormatVersion
-from app.engine.model.ids import Location
+from app.engine.change.updates import (
+    AddSpec,
+    RemovePartitionSpecs,
+    SetDefaultSpec,
+    SetProperties,
+    SetSnapshotRef,
+    UpgradeFormatVersion,
+)
+from app.engine.model.ids import Location, SpecId
 from app.engine.model.jobs import Job
+from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.errors import CorruptMetadata, FileMissing, NoSuchSnapshot, NoSuchTable
 from app.fileio.memory import MemoryFiles
 from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import catalog_on, with_server
 from tests.builders.counting_files import CountingFiles
 from tests.builders.other_stores import moved_to_another_store
+from tests.builders.partitioned_files import PartitionedFiles
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, commit_to, head, load_table, table_in, view_in
 
@@ -141,6 +150,27 @@ def test_damaged_manifests_are_named(catalog: Catalog, files: CountingFiles, wri
     files.delete(manifest)
     files.write_new(manifest, content)
     assert table_health(catalog, DEPARTURES).facts.files is not None, "a failure is not kept"
+
+
+def test_manifests_of_a_partition_spec_that_is_gone_are_named(catalog: Catalog) -> None:
+    """A writer may commit files of a spec that was removed at that moment: engines cannot read them."""
+    table = PartitionedFiles.made(catalog)
+    table.fill(1)
+    spec = UnboundPartitionSpec.from_object({"fields": []})
+    commit_to(catalog, AddSpec(spec=spec), SetDefaultSpec(spec_id=SpecId(-1)))
+    assert table_health(catalog, DEPARTURES).facts.unreadable is None
+    commit_to(catalog, RemovePartitionSpecs(spec_ids=(SpecId(0),)))
+
+    found = table_health(catalog, DEPARTURES)
+
+    assert (found.findings[0].code, found.findings[0].severity) == ("unreadable-manifest", "critical")
+    (manifest, *_) = table.manifests()
+    assert (
+        f"{manifest.manifest_path} has partition spec 0, which the table has not" in found.findings[0].message
+    )
+    assert found.facts.files is None
+    left = table_upkeep(catalog, DEPARTURES, [Job.EXPIRE_SNAPSHOTS]).plan.left
+    assert [item.reason for item in left] == [f"the table is damaged: {found.facts.unreadable}"]
 
 
 @pytest.mark.parametrize("damage", [b"", b"something else"])
