@@ -28,6 +28,8 @@ class EarlierState:
 
 
 _PAGE = 1_000
+STRETCH = 500_000
+"""How many events one statement looks through."""
 _POINTERS = select(*POINTER_COLUMNS).join_from(
     pointers, namespaces, namespaces.c.id == pointers.c.namespace_id
 )
@@ -111,15 +113,6 @@ class PointerStates:
             after: only of those of which there are events since this one.
         """
         rows = pointer_history
-        # Tables without a uuid are the same only under one pointer.
-        is_same = (pointers.c.uuid == rows.c.uuid) & (
-            (rows.c.uuid != "") | (pointers.c.id == rows.c.pointer_id)
-        )
-        last = (
-            select(func.max(rows.c.sequence))
-            .where(rows.c.sequence > after, ~exists().where(is_same))
-            .group_by(rows.c.pointer_id, rows.c.uuid)
-        )
         location = func.coalesce(rows.c.location, rows.c.previous_location)
         purges = file_deletions.c
         is_purged = exists().where(
@@ -129,12 +122,52 @@ class PointerStates:
             # One that comes back for what was too young has deleted the rest.
             or_(purges.state == "done", purges.expired.like('%"waits": true%')),
         )
-        query = select(rows.c.warehouse_id, rows.c.kind, location, is_purged).where(rows.c.sequence.in_(last))
-        found = self._database.read(lambda connection: connection.execute(query).all())
-        return [
-            EarlierState(warehouse_id, PointerKind(kind), Location(where), bool(purged))
-            for warehouse_id, kind, where, purged in found
-        ]
+        states, last = list[EarlierState](), self._last_events(after)
+        for start in range(0, len(last), _PAGE):
+            query = select(rows.c.warehouse_id, rows.c.kind, location, is_purged).where(
+                rows.c.sequence.in_(last[start : start + _PAGE])
+            )
+            states += (
+                EarlierState(warehouse_id, PointerKind(kind), Location(where), bool(purged))
+                for warehouse_id, kind, where, purged in self._database.read(partial(_rows_of, query))
+            )
+        return states
+
+    def _last_events(self, after: int) -> list[int]:
+        """Return the sequences of the last events of all that no pointer has any more.
+
+        Of the whole history they are looked for stretch by stretch. What a pointer lets go meanwhile was current when
+        that began.
+        """
+        rows, last = pointer_history, dict[tuple[int, str], int]()
+        # Tables without a uuid are the same only under one pointer.
+        is_same = (pointers.c.uuid == rows.c.uuid) & (
+            (rows.c.uuid != "") | (pointers.c.id == rows.c.pointer_id)
+        )
+        # SQLite finds one of the two without reading all between them, but not both.
+        bounds = select(
+            select(func.min(rows.c.sequence)).where(rows.c.sequence > after).scalar_subquery(),
+            select(func.max(rows.c.sequence)).where(rows.c.sequence > after).scalar_subquery(),
+        )
+        oldest, newest = self._database.read(lambda connection: connection.execute(bounds).one())
+        after = max(after, (oldest or 0) - 1)
+        while True:
+            end = after + STRETCH
+            is_last_stretch = end >= (newest or 0)  # It has what comes meanwhile, too.
+            query = (
+                select(rows.c.pointer_id, rows.c.uuid, func.max(rows.c.sequence))
+                .where(
+                    rows.c.sequence > after,
+                    *(() if is_last_stretch else (rows.c.sequence <= end,)),
+                    ~exists().where(is_same),
+                )
+                .group_by(rows.c.pointer_id, rows.c.uuid)
+            )
+            for pointer_id, uuid, sequence in self._database.read(partial(_rows_of, query)):
+                last[pointer_id, uuid] = sequence
+            if is_last_stretch:
+                return sorted(last.values())
+            after = end
 
     def ended(self, uuid: TableUuid, besides: int = 0) -> list[EarlierState]:
         """Return the last state with a uuid under each pointer that has or had it.
@@ -170,5 +203,5 @@ class PointerStates:
         ]
 
 
-def _rows_of(query: Select[Any], connection: Connection) -> Sequence[Row[Any]]:
+def _rows_of(query: Executable, connection: Connection) -> Sequence[Row[*tuple[Any, ...]]]:
     return connection.execute(query).all()

@@ -10,8 +10,9 @@ from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import NO_RECOVERY, PURGE_NOW
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
+from tests.contract.database.test_plans import asked_in
 
 
 def test_a_life_is_told_from_its_end_to_its_beginning(stores: Stores) -> None:
@@ -86,6 +87,35 @@ def test_pointers_as_they_are_now_come_page_by_page_all_or_those_of_which_there_
     assert list(states.current(after=states.last_event())) == []
     assert states.find(now[3].id) == now[3]
     assert states.find(gone.id) is None
+
+
+@pytest.mark.parametrize("stretch", [1, 2, 3, 1_000])
+def test_the_last_states_of_what_no_pointer_has_are_found_stretch_by_stretch(
+    stores: Stores, stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one statement would read the whole history, and in a large catalog never come to its end."""
+    monkeypatch.setattr(pointer_states, "STRETCH", stretch)
+    monkeypatch.setattr(pointer_states, "_PAGE", 2)
+    states = pointer_states.PointerStates(stores.database)
+    stores.add_namespace("a")
+    for each in ("stays", "gone", "replaced", "back"):
+        stores.add(f"a.{each}", uuid=each)
+        stores.advance(stores.there(f"a.{each}"), f"{each}.json")
+    other = Advance(stores.there("a.replaced"), Location("other.json"), TableUuid("other"), "replaced")
+    stores.pointers.check_and_put([other], AUTHOR)
+    for each in ("gone", "back"):
+        stores.pointers.drop(stores.id, name(f"a.{each}"), PointerKind.TABLE, AUTHOR, recovery=NO_RECOVERY)
+    stores.add("a.again", uuid="back")
+    for number in range(3):
+        stores.advance(stores.there("a.stays"), f"{number}.json")
+    seen = states.last_event()
+    stores.pointers.drop(stores.id, name("a.stays"), PointerKind.TABLE, AUTHOR, recovery=NO_RECOVERY)
+
+    asked = asked_in(stores, lambda: states.left(after=seen))
+
+    assert {state.location for state in states.left()} == {"2.json", "gone.json", "replaced.json"}
+    assert {state.location for state in states.left(after=seen)} == {"2.json"}
+    assert len(asked) == 3, "which events there are since, what is gone by them, and where that was"
 
 
 def test_the_last_state_of_a_table_says_whether_a_purge_has_deleted_it(stores: Stores) -> None:
