@@ -23,7 +23,9 @@ from app.errors import (
     IcetowerError,
     IdempotencyKeyTaken,
     InvalidRequest,
+    ManifestsReplaced,
     MetadataFileMissing,
+    PointerMoved,
     Unavailable,
 )
 
@@ -34,8 +36,15 @@ REPLAYED = (b"idempotent-replayed", b"true")
 
 _NOT_FINAL = frozenset({401, 403, 408, 413, 419, 429})
 """Refusals that are not stored: the same request may succeed when it is sent again."""
-_PASSING = (CorruptMetadata, FileMissing, FilesBeingDeleted, MetadataFileMissing)
-"""Refusals, or their causes, that go without a change in the catalog: a deletion ends, or a file is put back.
+_PASSING = (
+    CorruptMetadata,
+    FileMissing,
+    FilesBeingDeleted,
+    ManifestsReplaced,
+    MetadataFileMissing,
+    PointerMoved,
+)
+"""Refusals, or their causes, that pass by themselves: a deletion or a race ends, a file is put back.
 
 To a commit they are final. Its client deletes the files that it has written for it, and the same commit must not land
 when it comes late.

@@ -23,9 +23,11 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.warehouses import WarehouseMemo
 from app.database.schema.migrations import downgrade
 from app.errors import (
+    CommitFailed,
     FilesBeingDeleted,
     FilesUnavailable,
     IdempotencyKeyTaken,
+    PointerMoved,
     RequirementFailed,
     Unavailable,
 )
@@ -468,13 +470,16 @@ def test_refusal_stands_although_it_could_not_be_remembered(visit: Visit, tmp_pa
 
 
 @pytest.mark.parametrize("is_commit", [False, True])
-def test_refusal_while_files_are_being_deleted_is_kept_for_commits_only(
-    visit: Visit, is_commit: bool
+@pytest.mark.parametrize(
+    "refusal", [FilesBeingDeleted("s3://lake/t", "purge", "a.t"), PointerMoved("a.t", 20)]
+)
+def test_refusal_that_passes_by_itself_is_kept_for_commits_only(
+    visit: Visit, refusal: CommitFailed, is_commit: bool
 ) -> None:
     def refuse(_catalog: Catalog) -> Response:
-        raise FilesBeingDeleted("s3://lake/t", "purge", "a.t")
+        raise refusal
 
-    with pytest.raises(FilesBeingDeleted):
+    with pytest.raises(type(refusal)):
         run_once(visit, refuse, done, is_commit=is_commit)
 
     assert run_once(visit, lambda _: done(), done, is_commit=is_commit).status_code == (
