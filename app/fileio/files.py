@@ -99,9 +99,11 @@ def is_near(files: FileIO, location: Location) -> bool:
 
     Local files may lie on a network's file system. What a `FileIO` does not say of them, their scheme does.
     """
-    # Asked at each load: to check a Protocol would take longer than the look.
+    if not is_instant(location):
+        return False
+    # At each load: to check a Protocol would take longer than the look.
     ask: Callable[[Location], bool] | None = getattr(files, "is_near", None)
-    return is_instant(location) and (ask is None or ask(location))
+    return ask is None or ask(location)
 
 
 def files_in(files: FileIO, folder: Location) -> Iterator[ListedFile]:

@@ -10,7 +10,7 @@ from app.engine.model.ids import Location
 from app.errors import InvalidLocation, InvalidSetting
 from app.fileio.bounded_reads import read_at_most
 from app.fileio.failures import not_opened
-from app.fileio.files import FileIO, ListedFile, is_near
+from app.fileio.files import FileIO, ListedFile
 from app.fileio.local import LocalFiles
 from app.fileio.locations import flaw_of, scheme_of
 from app.fileio.memory import SHARED
@@ -64,7 +64,8 @@ class SchemedFiles:
         return self._store(location).exists(location)
 
     def is_near(self, location: Location) -> bool:
-        return is_near(self._store(location), location)
+        store = self._store(location)
+        return not isinstance(store, LocalFiles) or store.is_near(location)
 
     def find_file(self, location: Location) -> ListedFile | None:
         return self._store(location).find_file(location)
