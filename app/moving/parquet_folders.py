@@ -43,6 +43,8 @@ _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _NEEDS_VERSION_3: Final = 3
+_REFUSALS_OF_FILES: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN})
+"""Others are about what has become of the table meanwhile, or say that the outcome is not known."""
 _LOGS: Final = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
 """Folders in which other table formats keep what counts of their files."""
 
@@ -301,7 +303,7 @@ def append_new_files(
                 )
             except CatalogRefused as refused:
                 is_empty = is_new and not outcome.appended
-                if not is_empty or refused.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                if not is_empty or refused.status not in _REFUSALS_OF_FILES:
                     raise
                 raise SourceFailed(
                     f"{refused.message.rstrip('.')}. Table {identifier} has been made and is empty: the same command "
