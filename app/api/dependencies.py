@@ -40,7 +40,7 @@ from app.catalog.past.moments import check_moment
 from app.catalog.slots.beginnings import Client
 from app.catalog.slots.held_loads import HeldLoads
 from app.catalog.slots.landing_slots import LandingSlots
-from app.catalog.warehouses import WarehouseMemo
+from app.catalog.warehouses import WarehouseMemo, is_warehouse_name
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidRequest
 from app.fileio.locations import is_instant
@@ -48,6 +48,8 @@ from app.fileio.wanted import ask_if_wanted
 from app.shares import Group, group_at_work
 
 Work = TypeVar("Work")
+_NAMED_BY_LOCATION = "(named by its location)"
+"""All warehouses that prefixes name so, in errors too."""
 _NAMING_IN_BODY = frozenset(
     {"/v1/transactions/commit", "/v1/tables/rename", "/v1/views/rename", "/v1/undrop", "/v1/restore"}
 )
@@ -261,11 +263,14 @@ class Visit:
     def group(self) -> Group:
         """Whom its work is for; what it waits for holds up others of the same group first."""
         path = self._scope["path"]
-        is_in_warehouse = path.startswith("/v1/") and path != "/v1/config"
-        return self.warehouse_name if is_in_warehouse else "", self._place
+        if not path.startswith("/v1/") or path == "/v1/config":
+            return "", self._place
+        name = self.warehouse_name
+        # A warehouse has one name, and locations without end: it must not have as many shares of the threads.
+        return name if is_warehouse_name(name) else _NAMED_BY_LOCATION, self._place
 
     def _has_room(self) -> bool:
-        return self.parts.rooms.has_room(self.warehouse_name, self._place)
+        return self.parts.rooms.has_room(*self.group)
 
     @property
     def _place(self) -> str:

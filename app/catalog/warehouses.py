@@ -39,13 +39,18 @@ RESERVED_NAMES = frozenset({"config", "oauth", "namespaces", "tables", "views", 
 """Words that a path has in the place of a warehouse's prefix."""
 
 
+def is_warehouse_name(text: str) -> bool:
+    """Return whether a warehouse may have this name; a location in one is no name."""
+    return _NAME.fullmatch(text) is not None and text.lower() not in RESERVED_NAMES
+
+
 def check_warehouse_name(name: str) -> None:
     """Check that a name can be one piece of a path.
 
     Raises:
         InvalidName: it cannot be one.
     """
-    if not _NAME.fullmatch(name) or name.lower() in RESERVED_NAMES:
+    if not is_warehouse_name(name):
         raise InvalidName(
             f"Invalid warehouse name {name[:200]!r}: use letters, digits, '_', '.', '-' (at most 128, the first a "
             f"letter or digit), and none of {', '.join(sorted(RESERVED_NAMES))}"

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import psycopg
@@ -99,6 +100,28 @@ def test_a_sick_store_leaves_the_other_warehouses_alone(
 
     assert {answer.result().status_code for answer in answers} <= {200, 503}
     assert catalog.get("/v1/sick/namespaces/ns/tables/t").status_code == 200
+
+
+def test_a_sick_store_has_no_more_room_by_many_names(
+    catalog: httpx.Client, stores: tuple[SickS3, SickS3]
+) -> None:
+    """Each location in a warehouse is a prefix that leads to it."""
+    sick, _ = stores
+    make_warehouse(catalog, "sick", sick)
+    numbers = iter(range(CROWD))
+
+    def load() -> httpx.Response:
+        prefix = quote(f"s3://sick/tables/{next(numbers)}", safe="")
+        return catalog.get(f"/v1/{prefix}/namespaces/ns/tables/t")
+
+    sick.fall_ill("hangs")
+    with crowd(load) as answers:
+        sick.wait_for_held(1)
+        all_is_well(catalog, "/v1")
+        assert not any(answer.done() for answer in answers)
+        sick.recover()
+
+    assert {answer.result().status_code for answer in answers} <= {200, 503}
 
 
 @pytest.mark.parametrize("health", ["hangs", "trickles"])
