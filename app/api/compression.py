@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from functools import lru_cache
 
 from isal import isal_zlib
+
+from app.api.short_arguments import kept_if_short
 
 MIN_GZIP_BYTES = 1_024
 SLOW_GZIP_BYTES = 2 * 1024 * 1024
@@ -18,7 +19,7 @@ _GZIP_CONTAINER = 31
 """As zlib's `wbits`."""
 
 
-@lru_cache(maxsize=256)
+@kept_if_short(256)
 def accepts_gzip(accept_encoding: bytes) -> bool:
     """Return whether an Accept-Encoding header allows gzip; without one, nothing is compressed."""
     allowed = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from functools import lru_cache
 from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
+from app.api.short_arguments import kept_if_short
 from app.catalog.warehouses import RESERVED_NAMES
 from app.engine.model.identifiers import (
     LEVEL_SEPARATOR,
@@ -81,13 +81,13 @@ def decode_piece(piece: str) -> str:
         ) from error
 
 
-@lru_cache(maxsize=4096)
+@kept_if_short(4096)
 def namespace_in_path(piece: str) -> Namespace:
     """Return the namespace of a path piece, levels separated by 0x1F; raises `BadRequest`."""
     return check_namespace(Namespace(tuple(decode_piece(piece).split(LEVEL_SEPARATOR))))
 
 
-@lru_cache(maxsize=16384)
+@kept_if_short(16384)
 def identifier_in_path(namespace_piece: str, name_piece: str) -> TableIdentifier:
     """Return the table or view that two path pieces name; raises `BadRequest`."""
     return check_identifier(TableIdentifier(namespace_in_path(namespace_piece), decode_piece(name_piece)))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from ipaddress import ip_address
 
 from starlette.types import Scope
 
+from app.api.short_arguments import kept_if_short
 from app.errors import NoSuchRoute
 
 ON, OFF = "on", "off"
@@ -33,7 +33,7 @@ def host_check(bound_to: str, allowed: Sequence[str]) -> HostCheck:
     names = frozenset(name.lower() for name in allowed)
     endings = tuple(name[1:] for name in names if name.startswith("*."))
 
-    @lru_cache(maxsize=256)
+    @kept_if_short(256)
     def is_ours(header: bytes) -> bool:
         match = _HOST.fullmatch(header.decode("latin-1").lower())
         if match is None:
