@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from app.catalog.context.absent_stores import absence_of_table
@@ -84,12 +84,12 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     hold = Hold(catalog, deletion)
     purged = None if deletion.expired is None else PurgedPlaces.from_json(deletion.expired)
     if purged is not None and purged.waits:
-        return _look_again(catalog, deletion, purged)
+        return _look_again(catalog, hold, purged)
     try:
         metadata = catalog.read_file(TABLES, deletion.metadata_location)
     except MetadataFileMissing:
         if purged is not None:  # An earlier attempt got through everything.
-            return _end(catalog, deletion, purged, ())
+            return _end(catalog, hold, purged, ())
         absence = absence_of_table(catalog, deletion.metadata_location)
         if absence is None:
             return "done"
@@ -121,33 +121,31 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     owner = Owner.of(deletion.uuid, deletion.pointer_id, metadata)
     readers = OtherReaders(catalog, owner, hold.now_and_then)
     delete_groups(catalog, hold, owner, groups, None, readers.unread)
-    return _end(catalog, deletion, purged, list(itertools.chain.from_iterable(groups.values())))
+    return _end(catalog, hold, purged, list(itertools.chain.from_iterable(groups.values())))
 
 
-def _end(
-    catalog: Catalog, deletion: Deletion, purged: PurgedPlaces, named: Sequence[Location]
-) -> FinalState | None:
+def _end(catalog: Catalog, hold: Hold, purged: PurgedPlaces, named: Sequence[Location]) -> FinalState | None:
     """Delete what is old enough and was not named; come back if anything was too young."""
-    if not _delete_left(catalog, purged.owner(deletion), purged, named):
+    if not _delete_left(catalog, hold, purged, named):
         return "done"
     wait_ms = catalog.rules.orphan_age_ms
-    catalog.server.file_deletions.come_back(deletion, wait_ms, purged.to_json(waits=True))
+    catalog.server.file_deletions.come_back(hold.deletion, wait_ms, purged.to_json(waits=True))
     return None
 
 
-def _look_again(catalog: Catalog, deletion: Deletion, purged: PurgedPlaces) -> FinalState:
+def _look_again(catalog: Catalog, hold: Hold, purged: PurgedPlaces) -> FinalState:
     """Delete what was too young when the table was purged.
 
     A table that lies there by now, or that names the files, keeps them: `deletable` and `OtherReaders` see to it.
     """
-    if not catalog.server.file_deletions.begin(deletion, None):
+    if not catalog.server.file_deletions.begin(hold.deletion, None):
         raise PlanOutdated
-    _delete_left(catalog, purged.owner(deletion), purged, ())
+    _delete_left(catalog, hold, purged, ())
     return "done"
 
 
 def _delete_left(
-    catalog: Catalog, owner: Owner, purged: PurgedPlaces, named: Sequence[Location]
+    catalog: Catalog, hold: Hold, purged: PurgedPlaces, named: Sequence[Location]
 ) -> list[Location]:
     """Delete what servers wrote and no commit landed, and empty folders.
 
@@ -155,28 +153,36 @@ def _delete_left(
 
     Args:
         catalog: the table's warehouse.
-        owner: the table.
-        purged: where it was.
+        hold: of the entry in the queue: there may be as many files as the table had commits.
+        purged: where the table was.
         named: the files that it named; what is left of them is another's.
     """
-    found = OwnFiles()
+    owner, found = purged.owner(hold.deletion), OwnFiles()
+    # First of all: an attempt that is broken off leaves nothing that says which folders these are.
+    _delete_empty_folders(catalog, owner, named)
     if catalog.rules.orphan_age_ms and is_allowed(catalog, purged.metadata_folder):
-        found = own_files(catalog, owner.uuid, purged.metadata_folder)
-    left = [*(location for location, _ in found.contents), *_own_metadata(catalog, owner, found)]
-    delete_orphans(catalog, owner, left)
+        found = own_files(catalog, owner.uuid, purged.metadata_folder, hold.now_and_then)
+    left = [*(location for location, _ in found.contents), *_own_metadata(catalog, hold, owner, found)]
+    delete_orphans(catalog, owner, left, hold)
     folders = [f"{place}{name}/_" for place in purged.places for name in ("metadata", "data")]
-    _delete_empty_folders(catalog, owner, [*named, *left, *map(Location, folders)])
+    _delete_empty_folders(catalog, owner, [*left, *map(Location, folders)])
     kept = set(map(place_of, named))
     return [location for location in found.young if place_of(location) not in kept]
 
 
-def _own_metadata(catalog: Catalog, owner: Owner, found: OwnFiles) -> list[Location]:
+def _own_metadata(catalog: Catalog, hold: Hold, owner: Owner, found: OwnFiles) -> list[Location]:
     """Return the metadata files of a purged table, and none of earlier ones there."""
     history = None
     if owner.pointer_id is not None:
         history = catalog.server.metadata_sweeps.known_files(owner.pointer_id, owner.uuid)
     known = set(map(place_of, history.locations)) if history is not None else set()
-    return not_of_others(catalog, owner.uuid, (location for location, _, _ in found.metadata), known)
+
+    def files() -> Iterator[Location]:
+        for location, _, _ in found.metadata:
+            hold.now_and_then()
+            yield location
+
+    return not_of_others(catalog, owner.uuid, files(), known)
 
 
 def _delete_empty_folders(catalog: Catalog, owner: Owner, deleted: Iterable[Location]) -> None:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.catalog.context.catalog import Catalog, own_catalog
-from app.catalog.context.deletable import Owner, deletable
+from app.catalog.context.deletable import BATCH, Owner, deletable
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.file_names import content_mark, mark_of
 from app.catalog.context.server import Server
 from app.catalog.deletions.orphan_search import check_may_delete, files_now_ms, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.reached_states import ReachedStates
+from app.catalog.deletions.runner import Hold
 from app.catalog.exports.forks import CLOCKS_DIFFER_MS, find_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.pointers.pointer import Pointer
@@ -95,10 +96,18 @@ def sweep_one(server: Server) -> bool:
     return True
 
 
-def own_files(catalog: Catalog, uuid: TableUuid, folder: str) -> OwnFiles:
+def own_files(
+    catalog: Catalog, uuid: TableUuid, folder: str, hold: Callable[[], object] = lambda: None
+) -> OwnFiles:
     """Return the files in a table's metadata folder that servers of ours wrote long ago.
 
     Servers of ours are those on this database. The metadata files may be another table's that was there.
+
+    Args:
+        catalog: the table's warehouse.
+        uuid: the table's.
+        folder: its metadata folder.
+        hold: called with each file: there may be many.
 
     Raises:
         FilesUnavailable: the store does not answer.
@@ -108,6 +117,7 @@ def own_files(catalog: Catalog, uuid: TableUuid, folder: str) -> OwnFiles:
     written_before_ms = files_now_ms(server) - server.rules.orphan_age_ms
     # In folders below it may be copies that wait to be taken elsewhere, with the names of these.
     for file in files_in(catalog.files, Location(folder)):
+        hold()
         version = own_version(file.location, mark)
         if version is None and not is_own_content(file.location, of_contents):
             continue
@@ -209,11 +219,26 @@ def _note_current(
                 note(manifest.manifest_path)
 
 
-def delete_orphans(catalog: Catalog, owner: Owner, doomed: Sequence[Location]) -> None:
-    """Delete files that nothing names, as far as `deletable` and other tables allow."""
+def delete_orphans(
+    catalog: Catalog, owner: Owner, doomed: Sequence[Location], hold: Hold | None = None
+) -> None:
+    """Delete files that nothing names, as far as `deletable` and other tables allow.
+
+    Args:
+        catalog: the table's warehouse.
+        owner: the table.
+        doomed: the files.
+        hold: of the entry in the queue on whose behalf they go.
+    """
     if not doomed:
         return
-    going = OtherReaders(catalog, owner).unread(deletable(catalog, owner, doomed))
-    for location in going:
-        catalog.files.delete(location)
-    log.info("deleted %d files of table %s that no commit landed", len(going), owner.uuid)
+    hold_on = hold.now_and_then if hold is not None else lambda: None
+    readers, deleted = OtherReaders(catalog, owner, hold_on), 0
+    for start in range(0, len(doomed), BATCH):
+        if hold is not None:
+            hold.before_a_look()
+        for location in readers.unread(deletable(catalog, owner, doomed[start : start + BATCH])):
+            hold_on()
+            catalog.files.delete(location)
+            deleted += 1
+    log.info("deleted %d files of table %s that no commit landed", deleted, owner.uuid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import uuid
 from dataclasses import replace
@@ -16,9 +17,12 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.file_names import mark_of, new_file_uuid
+from app.catalog.deletions import runner
+from app.catalog.deletions.runner import LEASE_MS
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.tables import NewTable, purge_table
 from app.catalog.views import NewView
+from app.database.deletions.file_deletions import Deletion
 from app.database.schema.rows import dropped, metadata_sweeps, pointer_history, pointers
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import TableIdentifier
@@ -26,8 +30,8 @@ from app.engine.model.ids import Location
 from app.errors import FileMissing
 from app.fileio.memory import MemoryFiles
 from app.formats.metadata.own_names import own_version
-from tests.builders.catalogs import catalog_on, with_rules
-from tests.builders.queues import work_off_one
+from tests.builders.catalogs import catalog_on, with_rules, with_server
+from tests.builders.queues import let_queue_age, work_off_one
 from tests.builders.tables import DEPARTURES, SCHEMA, commit_to, load_table, table_in, view_version
 from tests.unit.catalog.commits.interference import ARRIVALS
 
@@ -194,6 +198,59 @@ def test_a_purge_collects_them_too(old_table: Catalog, store: AgedFiles) -> None
     assert work_off_one(old_table.server)
 
     assert set(store._files) == {foreign, young}
+
+
+@pytest.mark.parametrize("looks_again", [False, True], ids=["at once", "when it comes back"])
+def test_a_purge_of_them_ends_when_its_process_is_to_end_and_is_gone_on_with(
+    old_table: Catalog, store: AgedFiles, monkeypatch: pytest.MonkeyPatch, *, looks_again: bool
+) -> None:
+    """A table has as many of them as it had commits."""
+    gone = [orphan(old_table, 2, age_ms=0 if looks_again else 2 * DAY_MS) for _ in range(3)]
+    purge_table(old_table, DEPARTURES)
+    if looks_again:
+        assert work_off_one(old_table.server)
+        store.age_all()
+        let_queue_age(old_table.server.file_deletions, 2 * DAY_MS)
+    is_stopping, delete_file = threading.Event(), store.delete
+
+    def end_then(location: Location) -> None:
+        delete_file(location)
+        if location in gone:
+            is_stopping.set()
+
+    monkeypatch.setattr(store, "delete", end_then)
+    assert work_off_one(with_server(old_table, is_stopping=is_stopping).server)
+
+    assert sum(store.exists(Location(each)) for each in gone) == 2
+    assert work_off_one(with_server(old_table, is_stopping=threading.Event()).server)
+    assert store._files == {}
+    assert old_table.server.file_deletions.counts() == {"done": 1}
+
+
+@pytest.mark.parametrize("looks_again", [False, True], ids=["at once", "when it comes back"])
+def test_a_purge_is_held_while_it_collects_them(
+    old_table: Catalog, store: AgedFiles, monkeypatch: pytest.MonkeyPatch, *, looks_again: bool
+) -> None:
+    gone = [orphan(old_table, 2, age_ms=0 if looks_again else 2 * DAY_MS) for _ in range(3)]
+    queue, delete_file, taken = old_table.server.file_deletions, store.delete, list[Deletion | None]()
+    purge_table(old_table, DEPARTURES)
+    if looks_again:
+        assert work_off_one(old_table.server)
+        store.age_all()
+        let_queue_age(queue, 2 * DAY_MS)
+
+    def slowly(location: Location) -> None:
+        delete_file(location)
+        if location in gone:
+            let_queue_age(queue, LEASE_MS * 2 // 3)
+            taken.append(queue.lease(LEASE_MS))
+
+    monkeypatch.setattr(store, "delete", slowly)
+    monkeypatch.setattr(runner, "steady_ns", lambda: len(taken) * LEASE_MS * 2 // 3 * 1_000_000)
+    assert work_off_one(old_table.server)
+
+    assert taken == [None, None, None]
+    assert queue.counts() == {"done": 1}
 
 
 def test_names_carry_the_mark_of_the_database(old_table: Catalog, tmp_path: Path) -> None:
