@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from app.catalog.context.absent_stores import absence_of_table
 from app.catalog.context.catalog import Catalog
@@ -159,13 +160,13 @@ def _delete_left(
     """
     owner, found = purged.owner(hold.deletion), OwnFiles()
     # First of all: an attempt that is broken off leaves nothing that says which folders these are.
-    _delete_empty_folders(catalog, owner, named)
+    _delete_empty_folders(catalog, hold, owner, named)
     if catalog.rules.orphan_age_ms and is_allowed(catalog, purged.metadata_folder):
         found = own_files(catalog, owner.uuid, purged.metadata_folder, hold.now_and_then)
     left = [*(location for location, _ in found.contents), *_own_metadata(catalog, hold, owner, found)]
     delete_orphans(catalog, owner, left, hold)
     folders = [f"{place}{name}/_" for place in purged.places for name in ("metadata", "data")]
-    _delete_empty_folders(catalog, owner, [*left, *map(Location, folders)])
+    _delete_empty_folders(catalog, hold, owner, [*left, *map(Location, folders)])
     kept = set(map(place_of, named))
     return [location for location in found.young if place_of(location) not in kept]
 
@@ -185,13 +186,17 @@ def _own_metadata(catalog: Catalog, hold: Hold, owner: Owner, found: OwnFiles) -
     return not_of_others(catalog, owner.uuid, files(), known)
 
 
-def _delete_empty_folders(catalog: Catalog, owner: Owner, deleted: Iterable[Location]) -> None:
+def _delete_empty_folders(catalog: Catalog, hold: Hold, owner: Owner, deleted: Iterable[Location]) -> None:
     """Delete the folders that the purge has emptied; a store without folders has none."""
     emptied = {location.rpartition("/")[0] for location in deleted}
-    while emptied:
-        deepest = max(emptied, key=len)
-        emptied.remove(deepest)
-        if not is_allowed(catalog, deepest) or owner.places.isdisjoint(folders_of(f"{deepest}/_")):
+    deepest_first = [(-len(folder), folder) for folder in emptied]
+    heapify(deepest_first)  # there may be as many as files
+    while deepest_first:
+        _, folder = heappop(deepest_first)
+        hold.now_and_then()
+        if not is_allowed(catalog, folder) or owner.places.isdisjoint(folders_of(f"{folder}/_")):
             continue
-        if catalog.files.delete_empty_folder(Location(deepest)):
-            emptied.add(deepest.rpartition("/")[0])
+        above = folder.rpartition("/")[0]
+        if catalog.files.delete_empty_folder(Location(folder)) and above not in emptied:
+            emptied.add(above)
+            heappush(deepest_first, (-len(above), above))

@@ -98,7 +98,7 @@ def insert_orphans(connection: Connection, seen: Pointer, report: str, now_ms: i
         state="kept",
         not_before_ms=database_now_ms(),
         finished_ms=database_now_ms(),
-        last_error="Not all of them were written down, so none is deleted",
+        last_error="Not all of them were written down, so none is deleted; mark them again",
         expired=report,
     )
 

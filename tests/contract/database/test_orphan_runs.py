@@ -75,7 +75,10 @@ def test_what_was_not_marked_to_the_end_is_not_deleted(stores: Stores, runs: Orp
 
     assert stores.file_deletions.lease(1_000) is None
     (run,) = runs.of_table(table(stores).uuid, 10)
-    assert (run.state, run.error) == ("kept", "Not all of them were written down, so none is deleted")
+    assert (run.state, run.error) == (
+        "kept",
+        "Not all of them were written down, so none is deleted; mark them again",
+    )
     assert runs.mark(table(stores), "{}", 0, NOW_MS, batches(1)), "they are marked anew"
     assert [each.state for each in runs.of_table(table(stores).uuid, 10)] == ["queued", "kept"]
 
