@@ -138,13 +138,14 @@ def check_locations(
     Raises:
         InvalidLocation: one of them is outside the warehouse, or something new in the folder of a file-system table.
         InvalidUpdate, InvalidName, TreeRefusal: the layout of the warehouse does not allow it.
+        FilesUnavailable, DatabaseUnavailable: it cannot be seen whether file-system tables are around it.
     """
     if not catalog.has_rows:
         check_metadata(WarehouseTree(catalog.warehouse.root_location), identifier, metadata, base)
     check = check_location if is_there else check_new_location
     if base is None or metadata.location != base.location:
         check(catalog, metadata.location, "location")
-        if catalog.has_rows and not is_there and not has_place_alone(catalog, metadata):
+        if catalog.has_rows and not is_there:
             check_no_table_around(catalog.server, metadata.location)
     before = base.properties if base is not None else {}
     for name in LOCATION_PROPERTIES:

@@ -12,7 +12,7 @@ from app.database.warehouses import Layout, Warehouse
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation
 from app.fileio.links import real_location
-from app.fileio.locations import folder_name, folders_of
+from app.fileio.locations import folder_name, folders_of, scheme_of
 
 
 class TablesOfTrees:
@@ -21,9 +21,8 @@ class TablesOfTrees:
     def __init__(self, server: Server) -> None:
         """Start with the warehouses as they are now; raises `DatabaseUnavailable`."""
         self._server = server
-        self._warehouses = [
-            (each, _names_of_folder(each.root_location)) for each in server.warehouses.list(Layout.HADOOP)
-        ]
+        self._warehouses = server.warehouses.list(Layout.HADOOP)
+        self._roots: dict[int, list[str]] = {}
         self._is_table: dict[tuple[int, str], bool] = {}
 
     @property
@@ -42,8 +41,11 @@ class TablesOfTrees:
             FilesUnavailable: a folder cannot be looked at.
         """
         around = [folder for folder in folders if folder not in own]
-        for warehouse, roots in self._warehouses:
-            for folder, root in product(around, roots):
+        is_local = any(folder.startswith("file:") for folder in around)
+        for warehouse in self._warehouses:
+            if scheme_of(warehouse.root_location) == "file" and not is_local:
+                continue  # To ask where its links lead may take for ever: its disk may be in a network.
+            for folder, root in product(around, self._roots_of(warehouse)):
                 if folder.startswith(root) and folder != root:
                     below = Location(
                         f"{warehouse.root_location.rstrip('/')}/{folder[len(root) :].rstrip('/')}"
@@ -51,6 +53,11 @@ class TablesOfTrees:
                     if self._is_table_in(warehouse, below):
                         return below
         return None
+
+    def _roots_of(self, warehouse: Warehouse) -> list[str]:
+        if warehouse.id not in self._roots:
+            self._roots[warehouse.id] = _names_of_folder(warehouse.root_location)
+        return self._roots[warehouse.id]
 
     def _is_table_in(self, warehouse: Warehouse, folder: Location) -> bool:
         found = self._is_table.get((warehouse.id, folder))
@@ -66,9 +73,11 @@ def check_no_table_around(server: Server, location: str) -> None:
 
     Raises:
         InvalidLocation: it does; names that folder.
-        FilesUnavailable: a folder around it cannot be looked at.
+        FilesUnavailable, DatabaseUnavailable: it cannot be seen.
     """
     trees = TablesOfTrees(server)
+    if not trees.are_there:
+        return
     around = {folder for name in _names_of_folder(location) for folder in folders_of(f"{name}_")}
     table = trees.find_around(sorted(around))
     if table is not None:

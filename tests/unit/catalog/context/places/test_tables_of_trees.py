@@ -9,6 +9,8 @@ import pytest
 from app.catalog import named, namespaces, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.places import tables_of_trees
+from app.catalog.context.places.tables_of_trees import check_no_table_around
 from app.engine.change.updates import SetLocation
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation
@@ -50,6 +52,37 @@ def test_a_location_beside_it_or_around_it_is_not(rows: Catalog, tmp_path: Path,
     named.create(rows, new_table("a.b", f"file://{tmp_path}/{place}"))
 
     assert rows.find(identifier("a.b")) is not None
+
+
+@pytest.mark.parametrize(("namespace", "below"), [("a", "tables/ns/t"), ("ns.t", "tables")])
+def test_a_place_that_the_server_chooses_there_is_refused_too(
+    rows: Catalog, tmp_path: Path, namespace: str, below: str
+) -> None:
+    rows = new_warehouse(rows.server, "below", f"file://{tmp_path}/{below}")
+    new = new_table(f"{namespace}.b")
+    namespaces.create_namespace(rows, new.identifier.namespace, {})
+
+    with pytest.raises(InvalidLocation, match=IN_TABLE):
+        named.create(rows, new)
+    with pytest.raises(InvalidLocation, match=IN_TABLE):
+        tables.stage_table(rows, new)
+
+    assert not list((tmp_path / "tables" / "ns" / "t").glob("[ab]*"))
+
+
+def test_a_table_in_another_store_does_not_wait_for_a_disk_that_does_not_answer(
+    rows: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(location: str) -> str:
+        assert not location.startswith("file:")
+        return location
+
+    monkeypatch.setattr(tables_of_trees, "real_location", look)
+
+    check_no_table_around(rows.server, "memory://lake/a/b")
+
+    with pytest.raises(AssertionError):
+        check_no_table_around(rows.server, f"{rows.warehouse.root_location}/elsewhere")
 
 
 def test_a_table_does_not_move_there_and_may_stay_there(rows: Catalog, tmp_path: Path) -> None:
