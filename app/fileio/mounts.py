@@ -14,6 +14,7 @@ _DISTANT: Final = frozenset(
     {
         "9p",
         "afs",
+        "autofs",
         "beegfs",
         "ceph",
         "cifs",
@@ -34,8 +35,11 @@ _DISTANT: Final = frozenset(
         "wekafs",
     }
 )
+"""`autofs` mounts others when they are looked at."""
 _NEAR_OF_FUSE: Final = frozenset({"fuse.fuse-overlayfs", "fuseblk"})
 """Disks of this machine; behind all others of FUSE there is a program that may wait for anything."""
+_OF_THE_KERNEL: Final = ("/proc/", "/sys/")
+"""Below these no table lies, and most machines have mounts there that look like others."""
 
 
 class Mounts:
@@ -56,7 +60,8 @@ class Mounts:
         """Return the devices, as `os.stat` has them, of file systems that may wait for a network."""
         now_s = self._clock()
         if now_s >= self._until_s:
-            self._distant = self._read()
+            # What was distant stays so: a mount that nobody uses may be taken away, and comes back with the next look.
+            self._distant |= self._read()
             self._until_s = now_s + _KEPT_S
         return self._distant
 
@@ -73,6 +78,8 @@ MOUNTS: Final = Mounts()
 
 
 def _is_distant(line: str) -> bool:
+    if line.split(" ", 5)[4].startswith(_OF_THE_KERNEL):
+        return False
     kind = line.partition(" - ")[2].partition(" ")[0]
     return kind in _DISTANT or (kind.startswith("fuse") and kind not in _NEAR_OF_FUSE)
 

@@ -40,6 +40,31 @@ def test_file_systems_of_the_network_are_told_from_disks(tmp_path: Path) -> None
     assert {kinds[os.minor(device)] for device in found} == {"nfs4", "cifs", "fuse.sshfs", "fuse", "9p"}
 
 
+def test_mounts_of_the_kernel_are_none_of_the_network(tmp_path: Path) -> None:
+    """Nearly every machine has them, and would look at all files as if some were elsewhere."""
+    listing = tmp_path / "mountinfo"
+    lines = (
+        ("/sys/fs/fuse/connections", "fusectl"),
+        ("/proc/sys/fs/binfmt_misc", "autofs"),
+        ("/net", "autofs"),
+    )
+    listing.write_text("".join(LINE.format(f"0:{at}", *line) for at, line in enumerate(lines)))
+
+    assert Mounts(str(listing)).distant() == {os.makedev(0, 2)}
+
+
+def test_a_mount_that_is_taken_away_while_nobody_uses_it_stays_known(tmp_path: Path) -> None:
+    now_s = [0.0]
+    mounts(tmp_path, ("0:7", "autofs"), ("0:8", "nfs4"))
+    seen = Mounts(str(tmp_path / "mountinfo"), lambda: now_s[0])
+    both = seen.distant()
+
+    mounts(tmp_path, ("0:7", "autofs"))
+    now_s[0] += 60
+
+    assert seen.distant() == both == {os.makedev(0, 7), os.makedev(0, 8)}
+
+
 def test_a_mount_that_comes_later_is_seen(tmp_path: Path) -> None:
     now_s = [0.0]
     seen = Mounts(str(tmp_path / "mountinfo"), lambda: now_s[0])
