@@ -72,11 +72,13 @@ def object_store_failure(
 
 
 def not_opened(error: InvalidSetting) -> StoreNotOpened:
-    """Return the error for a caller of files that has not made the settings of their store."""
+    """Return the error for a caller of files who mostly has not made the settings of their store."""
     reason = str(error).removesuffix(".")
     if not reason.startswith("Cannot open"):
         reason = f"Cannot open the store: {reason}"
-    return StoreNotOpened(f"{reason}. The operator of the server has to mend that")
+    return StoreNotOpened(
+        f"{reason}. Who has given the storage settings has to mend that: for a warehouse, the operator of the server"
+    )
 
 
 def opening_failure(scheme: str, secrets: Iterable[str], error: Exception) -> IcetowerError:

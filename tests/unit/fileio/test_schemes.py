@@ -93,7 +93,8 @@ def test_settings_that_make_no_sense_are_for_the_operator(
     storage: dict[str, str], location: str, reason: str
 ) -> None:
     with pytest.raises(
-        FilesUnavailable, match=f"^(?=Cannot open ).*{reason}.* The operator of the server has to mend"
+        FilesUnavailable,
+        match=f"^(?=Cannot open ).*{reason}.* has to mend that: for a warehouse, the operator",
     ):
         files_for(storage).read(Location(location))
 
