@@ -398,6 +398,6 @@ class _FilesOfWarehouses:
         try:
             files = files_for(warehouse.storage, self._rules.storage_environment, self._answer_s, local)
         except InvalidSetting as error:
-            raise not_opened(error) from error
+            raise not_opened(error, f"the store of warehouse {warehouse.name}") from error
         self._kept[warehouse.id] = (warehouse.storage, files)
         return files

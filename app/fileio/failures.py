@@ -71,11 +71,11 @@ def object_store_failure(
     return FilesUnavailable(f"Cannot {verb} {location}: {reason}")
 
 
-def not_opened(error: InvalidSetting) -> StoreNotOpened:
+def not_opened(error: InvalidSetting, what: str = "the store") -> StoreNotOpened:
     """Return the error for a caller of files who mostly has not made the settings of their store."""
     reason = str(error).removesuffix(".")
     if not reason.startswith("Cannot open"):
-        reason = f"Cannot open the store: {reason}"
+        reason = f"Cannot open {what}: {reason}"
     return StoreNotOpened(
         f"{reason}. Who has given the storage settings has to mend that: for a warehouse, the operator of the server"
     )

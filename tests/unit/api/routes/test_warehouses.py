@@ -331,6 +331,9 @@ def test_settings_that_the_server_cannot_use_are_no_fault_of_who_asks_for_a_tabl
 
     status, kind, message = error_of(refused)
     assert (status, kind) == (503, "ServiceUnavailableException")
+    assert message.startswith(
+        f"Cannot open the store of warehouse {warehouse['name']}: Environment variable "
+    )
     assert "ICETOWER_SECRET_TOKEN of the server is not set" in message
     assert message.endswith("has to mend that: for a warehouse, the operator of the server")
     assert (made.status_code, "idempotent-replayed" in made.headers) == (200, False)
