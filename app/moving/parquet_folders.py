@@ -241,8 +241,8 @@ class FolderPreview:
 
     folder: ParquetFolder | None
     """The files that would be, as a table; None if there are none."""
-    is_there: bool
-    """Whether the table is there already."""
+    is_there: bool | None
+    """Whether the table is there already; None if that is not known."""
     left: AppendedFolder
 
 

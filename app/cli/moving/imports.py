@@ -316,7 +316,7 @@ def import_parquet(  # noqa: PLR0917 - as above
                 preview = preview_new_files(catalog, identifier, files, look)
         except CatalogUnreachable as failure:
             warn(f"{failure}. Whether table {name} is there is not known")
-            preview = FolderPreview(look(list(files)), is_there=False, left=AppendedFolder())
+            preview = FolderPreview(look(list(files)), is_there=None, left=AppendedFolder())
         _show_preview(name, len(files), preview, as_json=as_json)
         return
     with connected(uri, warehouse) as catalog, shown_progress(len(files)) as progress:

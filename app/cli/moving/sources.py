@@ -147,8 +147,9 @@ def folder_source(folder: str, storage: Mapping[str, str], within: Namespace | N
     """Look through a folder of metadata files."""
     from app.moving.folder_source import FolderSource, spelled_by_tables
 
-    files = _files(storage)
-    root = spelled_by_tables(folder, _place(folder), files)
+    place = _place(folder)
+    files = _files(storage, place)
+    root = spelled_by_tables(folder, place, files)
     warn_of_links(links_below(root, is_metadata_file))
     return FolderSource(root, files, within)
 
@@ -157,7 +158,6 @@ def parquet_files(
     folder: str, storage: Mapping[str, str], types: Mapping[str, PrimitiveType]
 ) -> tuple[dict[str, int], Callable[[Sequence[str]], ParquetFolder]]:
     """Return the files in a folder, or those that `@FILE` lists, and what reads their footers."""
-    files = _files(storage)
     root = ""
     if folder.startswith("@"):
         try:
@@ -167,8 +167,10 @@ def parquet_files(
         found = {line.strip(): 0 for line in lines if line.strip()}
         if not found:
             raise typer.BadParameter(f"{folder[1:]} names no files")
+        files = _files(storage, next(iter(found)))
     else:
         root = _place(folder)
+        files = _files(storage, root)
         warn_of_links(links_below(root, lambda _file: True))
         found = listed_files(root, files)
     return found, lambda paths: look_at(paths, files, types, root)
@@ -190,10 +192,17 @@ def _place(folder: str) -> str:
     return f"file://{found}"
 
 
-def _files(storage: Mapping[str, str]) -> FileIO:
-    from app.fileio.schemes import files_for
+def _files(storage: Mapping[str, str], place: str) -> FileIO:
+    """Return the store of a place by the settings that were given.
 
-    return files_for({key: _secret(text) for key, text in storage.items()})
+    Raises:
+        InvalidSetting, InvalidLocation: they make no sense. Files say so too late, and as if a server had them.
+    """
+    from app.fileio.schemes import check_storage, files_for
+
+    settings = {key: _secret(text) for key, text in storage.items()}
+    check_storage(place, settings)
+    return files_for(settings)
 
 
 def _secret(text: str) -> str:

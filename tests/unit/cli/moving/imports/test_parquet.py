@@ -58,7 +58,25 @@ def test_a_dry_run_on_a_table_that_is_there_shows_what_is_new(
 def test_files_are_looked_at_without_a_server(bare: Icetower, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "a.parquet")
 
-    shown = bare("import", "parquet", str(tmp_path), "a.b", "--dry-run", "--uri", "http://127.0.0.1:1")
+    dry_run = ("import", "parquet", str(tmp_path), "a.b", "--dry-run", "--uri", "http://127.0.0.1:1")
+    shown, as_json = bare(*dry_run), bare(*dry_run, "--json").json
 
+    assert (as_json["files"], as_json["is-there"]) == (1, None)
     assert (shown.status, shown.out.splitlines()[-1]) == (0, "1 file would become table a.b.")
     assert "Whether table a.b is there is not known" in shown.err
+
+
+@pytest.mark.parametrize("kind", ["folder", "parquet", "list"])
+def test_storage_settings_that_make_no_sense_are_wrong_usage(
+    bare: Icetower, tmp_path: Path, kind: str
+) -> None:
+    listed = tmp_path / "files.txt"
+    listed.write_text("s3://lake/raw/a.parquet\n")
+    what = ("folder", "s3://lake") if kind == "folder" else ("parquet", "s3://lake/raw", "a.b")
+    if kind == "list":
+        what = ("parquet", f"@{listed}", "a.b")
+
+    refused = bare("import", *what, "--storage", "s3.path-style-access=maybe", "--dry-run")
+
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err == "Error: Storage setting s3.path-style-access must be true or false\n"
