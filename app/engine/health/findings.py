@@ -123,8 +123,8 @@ def _unreadable_files(facts: HealthFacts, _limits: HealthThresholds) -> Iterator
         yield HealthFinding(
             "unreadable-manifest",
             Severity.CRITICAL,
-            f"Files cannot be counted, and queries fail: {facts.unreadable}. Put that file back, or take the branch"
-            " back to a snapshot whose files are whole.",
+            f"Files cannot be counted, and queries fail: {facts.unreadable}. Put back what is gone or damaged, or take"
+            " the branch back to a snapshot whose files can all be read.",
         )
 
 
