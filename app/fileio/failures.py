@@ -72,7 +72,7 @@ def object_store_failure(
 
 
 def not_opened(error: InvalidSetting, what: str = "the store") -> StoreNotOpened:
-    """Return the error for a caller of files who mostly has not made the settings of their store."""
+    """Return the error for a caller of files, who mostly has not made their storage settings."""
     reason = str(error).removesuffix(".")
     if not reason.startswith("Cannot open"):
         reason = f"Cannot open {what}: {reason}"

@@ -60,7 +60,7 @@ class Mounts:
         """Return the devices, as `os.stat` has them, of file systems that may wait for a network."""
         now_s = self._clock()
         if now_s >= self._until_s:
-            # What was distant stays so: a mount that nobody uses may be taken away, and comes back with the next look.
+            # What was distant stays so: `autofs` takes away a mount that is not used, and the next look brings it back.
             self._distant |= self._read()
             self._until_s = now_s + _KEPT_S
         return self._distant

@@ -53,7 +53,7 @@ def test_mounts_of_the_kernel_are_none_of_the_network(tmp_path: Path) -> None:
     assert Mounts(str(listing)).distant() == {os.makedev(0, 2)}
 
 
-def test_a_mount_that_is_taken_away_while_nobody_uses_it_stays_known(tmp_path: Path) -> None:
+def test_a_mount_that_is_taken_away_while_it_is_not_used_stays_known(tmp_path: Path) -> None:
     now_s = [0.0]
     mounts(tmp_path, ("0:7", "autofs"), ("0:8", "nfs4"))
     seen = Mounts(str(tmp_path / "mountinfo"), lambda: now_s[0])
