@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Context, Decimal
+from itertools import groupby
 from typing import Any, Final
 
 from app.engine.expressions.expressions import (
@@ -40,9 +42,9 @@ def project_inclusive(
         return BoundPredicate(operation, target, values)
     apply = transform_function(transform, source)
     if operation in (EQ, IN):
-        distinct = {apply(value) for value in values}
-        twins = {value + 1 for value in distinct if _has_late_twin(transform, source, value)}
-        return _among(target, distinct | twins)
+        found = [apply(value) for value in values]
+        twins = [value + 1 for value in found if _has_late_twin(transform, source, value)]
+        return _among(target, [*found, *twins])
     if operation in (STARTS_WITH, NOT_STARTS_WITH):
         return _project_prefix(operation, values[0], transform, target)
     if transform.name == "bucket" or operation not in (LT, LT_EQ, GT, GT_EQ):
@@ -79,9 +81,14 @@ def _with_rounded_up(
 ) -> BoundPredicate | None:
     """Return what holds for a number that matches and, if it is below 0, for the next one too."""
     if operation in (EQ, IN):
-        return _among(target, {*values, *(value + 1 for value in values if value < 0)})
+        return _among(target, [*values, *(value + 1 for value in values if value < 0)])
     if operation in (NOT_EQ, NOT_IN):
-        certain = {value for value in values if value > 0 or value - 1 in values}
+        # They are in order, so that the one before is the next lower one.
+        certain = [
+            value
+            for before, value in zip((None, *values), values, strict=False)
+            if value > 0 or before == value - 1
+        ]
         return _among(target, certain, negated=True) if certain else None
     (value,) = values
     is_moved = (operation is LT_EQ and value < 0) or (operation is LT and value <= 0)
@@ -101,9 +108,10 @@ def _has_late_twin(transform: Transform, source: Type, value: Any) -> bool:
     return _may_be_rounded_up(transform, source) and bool(value < 0)
 
 
-def _among(target: BoundReference, distinct: set[Any], *, negated: bool = False) -> BoundPredicate:
+def _among(target: BoundReference, values: Iterable[Any], *, negated: bool = False) -> BoundPredicate:
     several, one = (NOT_IN, NOT_EQ) if negated else (IN, EQ)
-    ordered = tuple(sorted(distinct, key=order_key))
+    # No set: one of numbers that were chosen to do harm takes seconds.
+    ordered = tuple(value for value, _ in groupby(sorted(values, key=order_key)))
     return BoundPredicate(one if len(ordered) == 1 else several, target, ordered)
 
 

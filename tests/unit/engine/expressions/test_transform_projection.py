@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from app.engine.expressions.expression_json import parse_expression, to_json
-from tests.builders.filtered_files import asked, schema_of, spec_of
+from app.engine.expressions.expressions import BoundPredicate, Operation
+from app.engine.expressions.transform_projection import _among, _with_rounded_up
+from tests.builders.filtered_files import asked, bound_of, schema_of, spec_of
 from tests.builders.filters import project
+from tests.unit.engine.effort import comparisons_of
 
 
 def projected(kind: str, transform: str, document: Any, *, strict: bool = False) -> Any:
@@ -193,3 +196,13 @@ def test_bucket_of_a_bucket_filter_is_the_field_itself() -> None:
         assert projected("int", "identity", document, strict=strict) == asked(
             "lt", 3, of="p0", through="bucket[4]"
         )
+
+
+def test_numbers_that_were_chosen_to_do_harm_are_compared_with_few_others() -> None:
+    predicate = bound_of("long", asked("eq", 1))
+    assert isinstance(predicate, BoundPredicate)
+    target, numbers = predicate.reference, range(-3_000, 0)
+
+    assert comparisons_of(numbers, lambda ids: _among(target, ids)) < 10 * 3_000
+    assert comparisons_of(numbers, lambda ids: _with_rounded_up(Operation.IN, ids, target)) < 10 * 3_000
+    assert comparisons_of(numbers, lambda ids: _with_rounded_up(Operation.NOT_IN, ids, target)) < 10 * 3_000
