@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
@@ -42,6 +43,8 @@ class Warehouse:
     layout: Layout = Layout.CATALOG
 
 
+KEPT_S: Final = 1.0
+"""How long what other processes change in warehouses may go unseen, where many requests ask for them."""
 _COLUMNS = [rows.c[field.name] for field in fields(Warehouse)]
 
 
@@ -50,6 +53,7 @@ class Warehouses:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._kept: dict[Layout, tuple[float, Sequence[Warehouse]]] = {}
 
     def create(
         self,
@@ -87,6 +91,8 @@ class Warehouses:
             return self._database.write(create)
         except ConstraintBroken as error:
             raise WarehouseExists(name) from error
+        finally:
+            self._kept.clear()
 
     def find(self, name: str) -> Warehouse | None:
         """Return the warehouse of this name, if there is one."""
@@ -132,7 +138,10 @@ class Warehouses:
             _note(connection, author, name, "updated")
             return _warehouse(connection.execute(changed).one())
 
-        return self._database.write(update_row)
+        try:
+            return self._database.write(update_row)
+        finally:
+            self._kept.clear()
 
     def drop(
         self,
@@ -175,12 +184,22 @@ class Warehouses:
             self._database.write(drop)
         except ConstraintBroken as error:
             raise WarehouseNotEmpty(name) from error
+        finally:
+            self._kept.clear()
 
     def list(self, *layouts: Layout) -> Sequence[Warehouse]:
         """Return all warehouses, or those of some layouts, by name."""
         query = select(*_COLUMNS).where(rows.c.layout.in_(tuple(layouts or Layout))).order_by(rows.c.name)
         found = self._database.read(lambda connection: connection.execute(query).all())
         return [_warehouse(row) for row in found]
+
+    def list_kept(self, layout: Layout) -> Sequence[Warehouse]:
+        """Return the warehouses of a layout, as they were a second ago at most; own changes count at once."""
+        now_s = time.monotonic()
+        kept = self._kept.get(layout)
+        if kept is None or now_s - kept[0] >= KEPT_S:
+            kept = self._kept[layout] = now_s, self.list(layout)
+        return kept[1]
 
     def roots(self) -> Sequence[tuple[str, str]]:
         """Return name and root location of all warehouses, by name."""

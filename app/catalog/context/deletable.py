@@ -16,6 +16,7 @@ from app.catalog.context.places.table_places import (
     with_real_folders,
 )
 from app.catalog.context.places.tables_of_trees import TablesOfTrees
+from app.database.warehouses import Layout
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import MetadataFileMissing
@@ -128,8 +129,10 @@ def _outside_other_trees(
         owner: on whose behalf they are to go.
         around: the files, with all folders that each lies in.
     """
-    trees = TablesOfTrees(catalog.server)
-    own = with_real_folders(owner.places) if trees.are_there else owner.places
+    warehouses = catalog.server.warehouses.list(Layout.HADOOP)
+    if not warehouses:
+        return list(around)
+    trees, own = TablesOfTrees(catalog.server, warehouses), with_real_folders(owner.places)
     return [location for location, folders in around.items() if trees.find_around(folders, own) is None]
 
 

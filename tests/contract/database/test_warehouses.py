@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from app.database import warehouses
 from app.database.dropped import DroppedThings
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import PURGE_NOW, Recovery
-from app.database.warehouses import Layout, Warehouse
+from app.database.warehouses import Layout, Warehouse, Warehouses
 from app.errors import InvalidSetting, NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, levels, name
 
@@ -44,6 +45,23 @@ def test_warehouses_are_found_by_id_by_layout_and_by_their_roots(stores: Stores)
         ("lake", "s3://lake"),
         ("main", stores.warehouse.root_location),
     ]
+
+
+def test_kept_warehouses_know_own_changes_at_once_and_those_of_others_soon(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = Warehouses(stores.database)
+    assert stores.warehouses.list_kept(Layout.HADOOP) == []
+    lake = stores.warehouses.create("lake", "s3://lake", layout=Layout.HADOOP, created_ms=NOW_MS)
+    assert stores.warehouses.list_kept(Layout.HADOOP) == [lake]
+    changed = stores.warehouses.update("lake", lambda found: replace(found, storage={"s3.region": "eu"}))
+    assert stores.warehouses.list_kept(Layout.HADOOP) == [changed]
+    stores.warehouses.drop("lake")
+    assert stores.warehouses.list_kept(Layout.HADOOP) == []
+
+    monkeypatch.setattr(warehouses, "KEPT_S", 0.0)
+    pond = others.create("pond", "s3://pond", layout=Layout.HADOOP, created_ms=NOW_MS)
+    assert stores.warehouses.list_kept(Layout.HADOOP) == [pond]
 
 
 def test_a_taken_name_is_refused(stores: Stores) -> None:

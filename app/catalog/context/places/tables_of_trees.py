@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import product
 
@@ -18,17 +18,12 @@ from app.fileio.locations import folder_name, folders_of, scheme_of
 class TablesOfTrees:
     """The file-system tables of all warehouses; each folder is looked at once."""
 
-    def __init__(self, server: Server) -> None:
-        """Start with the warehouses as they are now; raises `DatabaseUnavailable`."""
+    def __init__(self, server: Server, warehouses: Sequence[Warehouse]) -> None:
+        """Start with the warehouses of this layout."""
         self._server = server
-        self._warehouses = server.warehouses.list(Layout.HADOOP)
+        self._warehouses = warehouses
         self._roots: dict[int, list[str]] = {}
         self._is_table: dict[tuple[int, str], bool] = {}
-
-    @property
-    def are_there(self) -> bool:
-        """Whether there may be any."""
-        return bool(self._warehouses)
 
     def find_around(self, folders: Iterable[str], own: Collection[str] = ()) -> Location | None:
         """Return the folder of a table that is one of these folders; None if none is.
@@ -75,9 +70,11 @@ def check_no_table_around(server: Server, location: str) -> None:
         InvalidLocation: it does; names that folder.
         FilesUnavailable, DatabaseUnavailable: it cannot be seen.
     """
-    trees = TablesOfTrees(server)
-    if not trees.are_there:
+    # Each creation asks.
+    warehouses = server.warehouses.list_kept(Layout.HADOOP)
+    if not warehouses:
         return
+    trees = TablesOfTrees(server, warehouses)
     around = {folder for name in _names_of_folder(location) for folder in folders_of(f"{name}_")}
     table = trees.find_around(sorted(around))
     if table is not None:
