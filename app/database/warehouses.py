@@ -194,7 +194,10 @@ class Warehouses:
         return [_warehouse(row) for row in found]
 
     def list_kept(self, layout: Layout) -> Sequence[Warehouse]:
-        """Return the warehouses of a layout, as they were a second ago at most; own changes count at once."""
+        """Return the warehouses of a layout, as they were a second ago at most.
+
+        What this process changes counts at once.
+        """
         now_s = time.monotonic()
         kept = self._kept.get(layout)
         if kept is None or now_s - kept[0] >= KEPT_S:
