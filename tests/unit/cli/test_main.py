@@ -35,6 +35,14 @@ def all_commands() -> dict[tuple[str, ...], Any]:
     return found
 
 
+def test_windows_is_refused_with_the_way_out() -> None:
+    on_windows = "import sys; sys.platform = 'win32'; from app.cli.main import run; run()"
+    ended = subprocess.run([sys.executable, "-c", on_windows], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "run it inside WSL" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 # The demo's help is the demo's own.
 @pytest.mark.parametrize("command", [found for found in all_commands() if found != ("demo",)], ids=" ".join)
 def test_every_command_explains_itself(bare: Icetower, command: tuple[str, ...]) -> None:
