@@ -33,3 +33,23 @@ def test_what_duckdb_writes_is_sound(duck: Duck, sqlite_server: str) -> None:
     assert seen.findings == {}
     assert seen.snapshots == {"clean": made}
     assert made >= 11
+
+
+def test_a_replaced_deletion_vector_stays_in_duckdbs_totals_and_the_guard_says_so(
+    duck: Duck, sqlite_server: str
+) -> None:
+    properties = {"format-version": "3", "icetower.guard": "reject"}
+    table = duck.pyiceberg.create_table((duck.schema, "t"), SCHEMA, properties=properties)
+    duck("INSERT INTO our.t SELECT i, 'a' FROM range(10) r(i)")
+    duck("DELETE FROM our.t WHERE id = 3")  # the file's first deletion vector
+
+    refusal = duck.fails("DELETE FROM our.t WHERE id = 4")  # the second one replaces it
+    kept = duck("SELECT count(*) FROM our.t")
+    with duck.pyiceberg.load_table(table.name()).transaction() as change:
+        change.set_properties({"icetower.guard.ignore": "summary-totals"})
+    duck("DELETE FROM our.t WHERE id = 4")
+
+    assert "says total-delete-files 2 after 1, but its manifests change that by 0, to 1" in refusal
+    assert "add summary-totals to icetower.guard.ignore" in refusal
+    assert kept == [(9,)]
+    assert duck("SELECT count(*) FROM our.t") == [(8,)]
