@@ -97,7 +97,8 @@ class _Work:
                 delete_all(self._catalog, self._hold, f"orphans of {self._deletion.identifier}", going, pool)
                 server.step("orphans_batch_deleted")
                 size_bytes = sum(files[where].size_bytes for where in going)
-                server.orphan_runs.batch_done(run_id, batch.number, len(going), size_bytes)
+                if not server.orphan_runs.batch_done(self._deletion, batch.number, len(going), size_bytes):
+                    raise PlanOutdated
                 server.step("orphans_batch_done")
         return "done"
 

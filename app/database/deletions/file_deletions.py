@@ -148,7 +148,7 @@ class FileDeletions:
             False if nothing may be deleted: the entry is finished or another worker's, or the pointer was registered
             anew or dropped since, or another one may share the files.
         """
-        pointer_id, uuid, is_ours = deletion.pointer_id, deletion.uuid, _is_held_by(deletion)
+        pointer_id, uuid, is_ours = deletion.pointer_id, deletion.uuid, is_held_by(deletion)
         return self._database.write(
             lambda connection: begin_deletion(connection, is_ours, pointer_id, uuid, registration)
         )
@@ -300,11 +300,11 @@ class FileDeletions:
         return {row.state: row.number for row in found}
 
     def _update(self, deletion: Deletion, *conditions: ColumnElement[bool], **values: Any) -> bool:
-        statement = update(rows).where(_is_held_by(deletion), *conditions).values(values)
+        statement = update(rows).where(is_held_by(deletion), *conditions).values(values)
         return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
 
 
-def _is_held_by(deletion: Deletion) -> ColumnElement[bool]:
+def is_held_by(deletion: Deletion) -> ColumnElement[bool]:
     """Return the condition that an entry is still that of the worker which has leased it so.
 
     Its time does not matter: a lease that ran out holds until another worker asks for one.

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, exists, func, insert, or_, select, update
 
 from app.database.connections.database import Database
+from app.database.deletions.file_deletions import Deletion, is_held_by
 from app.database.outcomes.idempotency_keys import IdempotencyClaim, insert_claim
-from app.database.pointers.left_files import insert_orphans, queue_orphans
+from app.database.pointers.left_files import exclude, insert_orphans, queue_orphans
 from app.database.pointers.pointer import Pointer
 from app.database.schema.rows import file_deletions as entries
 from app.database.schema.rows import orphan_batches as rows
+from app.database.statements.batches import delete_in_batches
 from app.engine.model.ids import TableUuid
+from app.errors import CommitStateUnknown, DatabaseUnavailable, IdempotencyKeyTaken
 
 TOGETHER = 64
 """How many batches one transaction inserts."""
@@ -92,6 +96,7 @@ class OrphanRuns:
             CommitStateUnknown: all was marked, or nothing.
         """
         run_id: int | None = None
+        queued_id: int | None = None
 
         def add(together: Sequence[OrphanBatch], connection: Connection) -> int:
             number = run_id
@@ -103,20 +108,66 @@ class OrphanRuns:
             return number
 
         def queue(together: Sequence[OrphanBatch], connection: Connection) -> None:
+            nonlocal queued_id
             insert_claim(connection, claim)
-            if not queue_orphans(connection, add(together, connection), seen.uuid, grace_ms):
+            queued_id = add(together, connection)
+            if not queue_orphans(connection, queued_id, seen.uuid, grace_ms):
                 raise _NotQueued  # so that the claim goes, too
 
         rest = iter(batches)
         together = list(islice(rest, TOGETHER))
         try:
             while more := list(islice(rest, TOGETHER)):
-                run_id = self._database.write(partial(add, together))
+                run_id = self._write_part(partial(add, together))
                 together = more
             self._database.write(partial(queue, together))
-        except _NotQueued:
+        except (_NotQueued, IdempotencyKeyTaken) as error:
+            if run_id is not None:
+                self._take_back(run_id)
+            if isinstance(error, IdempotencyKeyTaken):
+                raise
             return False
+        except CommitStateUnknown as error:
+            if not self._is_queued(queued_id, seen.uuid, report, error):
+                raise DatabaseUnavailable(
+                    "The database did not confirm the change, and has not made it: no orphans are marked"
+                ) from error
         return True
+
+    def _write_part(self, add: Callable[[Connection], int]) -> int:
+        """Write down a part of what is to be marked; nothing is queued yet, whatever becomes of it."""
+        try:
+            return self._database.write(add)
+        except CommitStateUnknown as error:
+            raise DatabaseUnavailable(
+                "The database did not confirm a part of what was to be marked: no orphans are marked"
+            ) from error
+
+    def _is_queued(
+        self, run_id: int | None, uuid: TableUuid, report: str, unconfirmed: CommitStateUnknown
+    ) -> bool:
+        """Say whether a run is queued, or was; raises `unconfirmed` if the database does not say it."""
+
+        def find(connection: Connection) -> bool:
+            # What was not confirmed has this lock as long as it may still come.
+            exclude(connection, registrations=True)
+            # SQLite may have given the number to another one by now.
+            is_run = entries.c.id == run_id, entries.c.uuid == uuid, entries.c.expired == report
+            was_queued = or_(entries.c.state == "queued", entries.c.leases > 0)
+            return connection.scalars(select(entries.c.id).where(*is_run, was_queued)).first() is not None
+
+        try:
+            return self._database.read_locked(find)
+        except DatabaseUnavailable:
+            raise unconfirmed from None
+
+    def _take_back(self, run_id: int) -> None:
+        """Delete what was written down of a run that is not queued."""
+        is_run = entries.c.id == run_id, entries.c.state == "kept", entries.c.leases == 0
+        # What cannot be deleted now goes with the rows that are old.
+        with suppress(DatabaseUnavailable, CommitStateUnknown):
+            self._database.write(lambda connection: connection.execute(delete(entries).where(*is_run)))
+            delete_in_batches(self._database, rows.c.number, rows.c.deletion_id == run_id)
 
     def waiting(self, run_id: int, after: int = -1, limit: int | None = None) -> list[OrphanBatch]:
         """Return batches that are not done, in order, whose number is above another."""
@@ -129,14 +180,15 @@ class OrphanRuns:
         found = self._database.read(lambda connection: connection.execute(query).all())
         return [OrphanBatch(*row) for row in found]
 
-    def batch_done(self, run_id: int, number: int, deleted_files: int, deleted_bytes: int) -> None:
-        """Note that no file of a batch is looked at any more."""
+    def batch_done(self, deletion: Deletion, number: int, deleted_files: int, deleted_bytes: int) -> bool:
+        """Note that no file of a batch is looked at any more; False if another worker has the run."""
+        is_held = exists().where(is_held_by(deletion))
         statement = (
             update(rows)
-            .where(rows.c.deletion_id == run_id, rows.c.number == number)
+            .where(rows.c.deletion_id == deletion.id, rows.c.number == number, is_held)
             .values(files="", deleted_files=deleted_files, deleted_bytes=deleted_bytes)
         )
-        self._database.write(lambda connection: connection.execute(statement))
+        return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
 
     def of_table(self, uuid: TableUuid, limit: int) -> list[OrphanRun]:
         """Return the newest runs of a table, newest first."""

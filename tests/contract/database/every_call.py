@@ -101,7 +101,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "mark orphans": lambda stores: OrphanRuns(stores.database).mark(
         NEVER_SEEN, "{}", 0, NOW_MS, [OrphanBatch(0, "[]", 0, 0)]
     ),
-    "orphan batch done": lambda stores: OrphanRuns(stores.database).batch_done(1, 0, 1, 1),
+    "orphan batch done": lambda stores: OrphanRuns(stores.database).batch_done(NEVER_LEASED, 0, 1, 1),
     "replace foreign places": lambda stores: ForeignPlaces(stores.database).replace(1, {"": 1}, ["s3://b/"]),
     "take a sweep": lambda stores: MetadataSweeps(stores.database).take(0),
     "release": lambda stores: stores.file_deletions.release(NEVER_LEASED),

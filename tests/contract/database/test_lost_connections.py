@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from app.database.connections.database import Database
+from app.database.deletions.orphan_runs import OrphanBatch, OrphanRuns
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
@@ -123,6 +124,28 @@ def test_pointer_is_found_locked_only_after_a_commit_on_its_way(
         pointer = found.result()
     assert pointer is not None
     assert pointer.metadata_location == "1.json"
+
+
+@pytest.mark.parametrize("lands", [True, False])
+def test_marking_orphans_waits_for_a_commit_that_is_still_on_its_way(
+    wired: Stores, postgres_wire: PostgresProxy, postgres_server: PostgresServer, lands: bool
+) -> None:
+    runs, seen = OrphanRuns(wired.database), wired.there("a.t")
+    postgres_wire.break_at("COMMIT", Break.HOLD)
+
+    with ThreadPoolExecutor(1) as thread:
+        marked = thread.submit(runs.mark, seen, "{}", 0, NOW_MS, [OrphanBatch(0, "[]", 1, 1)], claim())
+        wait_until_somebody_waits_for_a_lock(postgres_server)
+        assert not marked.done()
+        if lands:
+            postgres_wire.release()
+        else:
+            postgres_wire.lose_held()
+
+        error = marked.exception()
+    assert lands is (error is None)
+    assert lands or isinstance(error, DatabaseUnavailable)
+    assert [run.state for run in runs.of_table(seen.uuid, 10)] == (["queued"] if lands else [])
 
 
 def test_a_commit_that_stays_on_its_way_is_not_known_to_have_failed(
