@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Executable, Row, Select, exists, func, or_, select, union
 
 from app.database.connections.database import Database
+from app.database.pointers.left_files import comes_back
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointer_rows import POINTER_COLUMNS, pointer_of
 from app.database.schema.rows import file_deletions, namespaces, pointer_history, pointers
@@ -119,8 +120,7 @@ class PointerStates:
             purges.pointer_id == rows.c.pointer_id,
             purges.metadata_location == location,
             purges.kind == "purge",
-            # One that comes back for what was too young has deleted the rest.
-            or_(purges.state == "done", purges.expired.like('%"waits": true%')),
+            or_(purges.state == "done", comes_back()),
         )
         states, last = list[EarlierState](), self._last_events(after)
         for start in range(0, len(last), _PAGE):

@@ -127,6 +127,12 @@ def _has_queued_orphans(connection: Connection, uuid: TableUuid) -> bool:
     return connection.scalars(select(rows.c.id).where(*is_queued).limit(1)).first() is not None
 
 
+def comes_back() -> ColumnElement[bool]:
+    """Return the condition that a purge has deleted all but what was too young, and looks for that later."""
+    # Negated, a comparison with null would not hold.
+    return (rows.c.kind == "purge") & func.coalesce(rows.c.expired, "").like('%"waits": true%')
+
+
 def begin_deletion(
     connection: Connection,
     is_entry: ColumnElement[bool],

@@ -20,6 +20,7 @@ from sqlalchemy import (
     select,
 )
 
+from app.database.pointers.left_files import comes_back
 from app.database.schema.rows import dropped, file_deletions, pointers, table_places
 from app.database.statements.driver_sql import rows_of
 from app.errors import IcetowerError
@@ -79,14 +80,12 @@ def _keeps_its_places() -> ColumnElement[bool]:
     a day later has not: it keeps away from the places of others by then.
     """
     rows, deletions = table_places, file_deletions
-    comes_back = and_(
-        deletions.c.kind == "purge", deletions.c.expired.is_not(None), deletions.c.begun_ms.is_(None)
-    )
+    waits = and_(comes_back(), deletions.c.begun_ms.is_(None))
     return or_(
         exists().where(pointers.c.id == rows.c.pointer_id),
         exists().where(dropped.c.pointer_id == rows.c.pointer_id),
         exists().where(
-            deletions.c.pointer_id == rows.c.pointer_id, deletions.c.state == "queued", ~comes_back
+            deletions.c.pointer_id == rows.c.pointer_id, deletions.c.state == "queued", ~waits
         ),
     )
 

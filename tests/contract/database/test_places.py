@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 
+from app.catalog.deletions.purge import PurgedPlaces
 from app.database.connections.database import Database
 from app.database.dropped import DroppedThings
 from app.database.pointers.moves import Creation
 from app.database.pointers.places import is_free
 from app.database.pointers.pointers import PutOutcome
 from app.database.pointers.recoverable import PURGE_NOW, Recovery
+from app.engine.model.ids import Location
 from tests.contract.database.races import kinds, run_together
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
 
 PLACE = "file:///lake/a/b/"
+NOTED = PurgedPlaces(frozenset({PLACE}), Location(f"{PLACE}metadata"))
 AROUND = ["file:///", "file:///lake/", "file:///lake/a/"]
 INSIDE = ["file:///lake/a/b/c/", "file:///lake/a/b/c/d/"]
 BESIDE = [
@@ -90,7 +93,7 @@ def test_what_was_dropped_keeps_its_folder_until_its_files_are_gone(filled: Stor
     assert filled.file_deletions.begin(entry, None)
     begun = pointers.is_free(PLACE)
     taken = pointers.taken_of([PLACE, "file:///lake/", f"{PLACE}x/"])
-    filled.file_deletions.come_back(entry, 60_000, "{}")
+    filled.file_deletions.come_back(entry, 60_000, NOTED.to_json(waits=True))
     waits = pointers.is_free(PLACE)
     filled.file_deletions.finish(entry, "done")
 
@@ -113,6 +116,24 @@ def test_a_purge_that_has_not_begun_keeps_the_folder(filled: Stores) -> None:
     filled.pointers.drop(filled.id, name("n.t"), filled.there("n.t").kind, AUTHOR, recovery=PURGE_NOW)
 
     assert not filled.pointers.is_free(PLACE)
+
+
+def test_a_purge_that_has_noted_its_places_keeps_the_folder_before_and_after_it_begins(
+    filled: Stores,
+) -> None:
+    put(filled, creation(filled, "n.t", alone=PLACE))
+    filled.pointers.drop(filled.id, name("n.t"), filled.there("n.t").kind, AUTHOR, recovery=PURGE_NOW)
+    queue = filled.file_deletions
+    entry = queue.lease(60_000)
+    assert entry is not None
+
+    queue.note(entry, NOTED.to_json(waits=False))
+    noted = filled.pointers.is_free(PLACE), filled.pointers.taken_of([PLACE])
+    assert queue.begin(entry, None)
+    begun = filled.pointers.is_free(PLACE)
+
+    assert noted == (False, {PLACE})
+    assert not begun
 
 
 @pytest.mark.parametrize("servers_at_work", [1, 2])
