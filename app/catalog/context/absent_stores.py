@@ -22,8 +22,17 @@ def check_store_is_there(catalog: Catalog, missing: str) -> None:
     Raises:
         FilesUnavailable: neither its folder nor a root of the warehouse around it has any file; says what to do.
     """
+    _check(absence_of_store(catalog, missing))
+
+
+def absence_of_store(catalog: Catalog, missing: str) -> str | None:
+    """Return what to do if neither the folder of a missing file nor a root around it has any file.
+
+    Raises:
+        FilesUnavailable: the store does not answer.
+    """
     roots = [root for root in roots_of(catalog) if is_inside(missing, root)]
-    _check(_absence(catalog, missing, _folder_of(missing), *roots))
+    return _absence(catalog, missing, _folder_of(missing), *roots)
 
 
 def check_table_is_there(catalog: Catalog, missing: str) -> None:

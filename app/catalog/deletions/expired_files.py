@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.catalog.commits.files.expiry_records import ExpiryRecord
-from app.catalog.context.absent_stores import check_table_is_there
+from app.catalog.context.absent_stores import absence_of_store, check_table_is_there
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
@@ -15,7 +15,14 @@ from app.catalog.context.places.table_places import names_of, own_places
 from app.catalog.deletions.orphan_search import path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.purge import PurgedPlaces
-from app.catalog.deletions.runner import HeldManifests, Hold, PlanOutdated, delete_groups, groups_of
+from app.catalog.deletions.runner import (
+    HeldManifests,
+    Hold,
+    PlanOutdated,
+    delete_groups,
+    groups_of,
+    wait_for_store,
+)
 from app.catalog.deletions.state_files import StateFiles
 from app.catalog.exports.forks import find_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
@@ -67,6 +74,8 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     elif catalog.server.file_deletions.find_purge(deletion.uuid) is None:
         # The new owner of the table may know of files that the catalog does not know.
         return "kept"
+    else:
+        wait_for_store(catalog, deletion, absence_of_store(catalog, deletion.metadata_location))
     if current is not None and pointer is not None:
         fork = find_fork(catalog, deletion.uuid, pointer.id, pointer.metadata_location, current)
         if fork is not None:

@@ -8,14 +8,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from app.catalog.context.absent_stores import absence_of_table
+from app.catalog.context.absent_stores import absence_of_store, absence_of_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import names_of, own_folders
 from app.catalog.deletions.other_readers import OtherReaders
-from app.catalog.deletions.runner import HeldManifests, Hold, PlanOutdated, delete_groups, groups_of
+from app.catalog.deletions.runner import (
+    HeldManifests,
+    Hold,
+    PlanOutdated,
+    delete_groups,
+    groups_of,
+    wait_for_store,
+)
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
 from app.catalog.exports.forks import find_fork, fork_text
 from app.database.deletions.file_deletions import Deletion, FinalState
@@ -24,13 +31,10 @@ from app.engine.model.settings.properties import GC_ENABLED, bool_property, keep
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.own_properties import PROTECTED
 from app.engine.retention.reachability import Expired, statistics_of, unreachable_files
-from app.errors import CorruptMetadata, FilesUnavailable, InvalidMetadata, MetadataFileMissing
+from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing
 from app.fileio.links import real_places
 from app.fileio.locations import folders_of, place_of
 from app.formats.metadata.names import metadata_folder
-
-MOST_LOOKS = 12
-"""How often in a row a purge finds nothing at all, in about seven hours: all may be gone on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class PurgedPlaces:
     metadata_folder: Location
     waits: bool = False
     """Whether all is deleted that the table named, and only what was too young then is left to be looked for."""
+    is_last: bool = False
+    """Whether only the metadata file is left of what the table named, if anything is."""
 
     @staticmethod
     def of(metadata: TableMetadata) -> PurgedPlaces:
@@ -53,16 +59,26 @@ class PurgedPlaces:
     def from_json(text: str) -> PurgedPlaces:
         """Read what `to_json` has written."""
         found = json.loads(text)
-        return PurgedPlaces(frozenset(found["places"]), Location(found["metadata-folder"]), found["waits"])
+        return PurgedPlaces(
+            frozenset(found["places"]),
+            Location(found["metadata-folder"]),
+            found["waits"],
+            found.get("is-last", False),  # Older builds did not note it.
+        )
 
     def owner(self, deletion: Deletion) -> Owner:
         """Return the table on whose behalf files are deleted there."""
         return Owner(deletion.uuid, deletion.pointer_id, names_of(self.places))
 
-    def to_json(self, *, waits: bool) -> str:
+    def to_json(self, *, waits: bool, is_last: bool = False) -> str:
         """Return it as the queue keeps it."""
         return json.dumps(
-            {"places": sorted(self.places), "metadata-folder": self.metadata_folder, "waits": waits}
+            {
+                "places": sorted(self.places),
+                "metadata-folder": self.metadata_folder,
+                "waits": waits,
+                "is-last": is_last,
+            }
         )
 
 
@@ -89,15 +105,13 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     try:
         metadata = catalog.read_file(TABLES, deletion.metadata_location)
     except MetadataFileMissing:
-        if purged is not None:  # An earlier attempt got through everything.
+        if purged is not None and purged.is_last:  # An earlier attempt got through everything.
             return _end(catalog, hold, purged, ())
         absence = absence_of_table(catalog, deletion.metadata_location)
         if absence is None:
-            return "done"
-        if deletion.empty_looks >= MOST_LOOKS:
-            raise InvalidMetadata(absence) from None
-        catalog.server.file_deletions.note_empty_looks(deletion, deletion.empty_looks + 1)
-        raise FilesUnavailable(absence) from None
+            return "done" if purged is None else _end(catalog, hold, purged, ())
+        wait_for_store(catalog, deletion, absence)
+        raise InvalidMetadata(absence) from None
     if deletion.empty_looks:
         catalog.server.file_deletions.note_empty_looks(deletion, 0)
     if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):
@@ -121,7 +135,11 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     catalog.server.file_deletions.note(deletion, purged.to_json(waits=False))
     owner = Owner.of(deletion.uuid, deletion.pointer_id, metadata)
     readers = OtherReaders(catalog, owner, hold.now_and_then)
-    delete_groups(catalog, hold, owner, groups, None, readers.unread)
+
+    def note_last() -> None:
+        catalog.server.file_deletions.note(deletion, purged.to_json(waits=False, is_last=True))
+
+    delete_groups(catalog, hold, owner, groups, None, readers.unread, before_last=note_last)
     return _end(catalog, hold, purged, list(itertools.chain.from_iterable(groups.values())))
 
 
@@ -138,7 +156,12 @@ def _look_again(catalog: Catalog, hold: Hold, purged: PurgedPlaces) -> FinalStat
     """Delete what was too young when the table was purged.
 
     A table that lies there by now, or that names the files, keeps them: `deletable` and `OtherReaders` see to it.
+
+    Raises:
+        FilesUnavailable: the store may not be there.
+        PlanOutdated: another worker has the entry.
     """
+    wait_for_store(catalog, hold.deletion, absence_of_store(catalog, hold.deletion.metadata_location))
     if not catalog.server.file_deletions.begin(hold.deletion, None):
         raise PlanOutdated
     _delete_left(catalog, hold, purged, ())

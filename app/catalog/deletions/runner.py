@@ -29,6 +29,8 @@ _Result = TypeVar("_Result")
 LEASE_MS = 10 * 60_000
 WORKERS = 8
 _HELD_AGAIN_MS = LEASE_MS // 10
+MOST_LOOKS = 12
+"""How often in a row a deletion finds nothing at all, in about seven hours: all may be gone on purpose."""
 _STEPS = {"expire": "expired", "purge": "purged"}
 
 
@@ -109,6 +111,23 @@ class HeldManifests(CheckedManifests):
         return super().entries(manifest)
 
 
+def wait_for_store(catalog: Catalog, deletion: Deletion, absence: str | None) -> None:
+    """Have an entry tried again later where nothing at all is found, but not for ever.
+
+    Args:
+        catalog: the table's warehouse.
+        deletion: the entry, as it was leased.
+        absence: what to do if the store is away, as `absent_stores` says it; None if something was found.
+
+    Raises:
+        FilesUnavailable: something may be there, and this is one of the first looks in a row.
+    """
+    if absence is None or deletion.empty_looks >= MOST_LOOKS:
+        return
+    catalog.server.file_deletions.note_empty_looks(deletion, deletion.empty_looks + 1)
+    raise FilesUnavailable(absence)
+
+
 def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:
     """Return the files that may be deleted, in groups, in the order of deletion."""
     names = ("content", "manifests", "lists", "statistics")
@@ -122,6 +141,7 @@ def delete_groups(
     groups: Mapping[str, Sequence[Location]],
     registration: int | None,
     unread: Callable[[Sequence[Location]], list[Location]],
+    before_last: Callable[[], object] = lambda: None,
 ) -> None:
     """Delete group after group: the next group begins when all of the one before is deleted.
 
@@ -134,6 +154,7 @@ def delete_groups(
         groups: by name, in the order of deletion: a file is deleted before the file that names it.
         registration: the one of the table's pointer as the files were looked for; None if there was no pointer.
         unread: returns those of some files that no other table reaches, as `OtherReaders` does.
+        before_last: called when all groups but the last one are deleted.
 
     Raises:
         FilesUnavailable: a file could not be deleted, or another table not be read; safe to try again.
@@ -148,7 +169,9 @@ def delete_groups(
     what = f"{deletion.kind} of {deletion.identifier}"
     deleted: Counter[str] = Counter()
     with ThreadPoolExecutor(WORKERS, "file-deletions") as pool:
-        for name, group in groups.items():
+        for number, (name, group) in enumerate(groups.items(), 1):
+            if number == len(groups):
+                before_last()
             for batch in _batches(group):
                 hold.before_a_look()
                 # After `begin`: what commits take in later is refused, and what they took in before is seen.

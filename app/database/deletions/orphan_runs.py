@@ -146,9 +146,9 @@ class OrphanRuns:
     def _is_queued(
         self, run_id: int | None, uuid: TableUuid, report: str, unconfirmed: CommitStateUnknown
     ) -> bool:
-        """Say whether a run is queued, or was; raises `unconfirmed` if the database does not say it."""
+        """Say whether a run is queued, or was; raises `unconfirmed` if that is not known."""
 
-        def find(connection: Connection) -> bool:
+        def is_queued(connection: Connection) -> bool:
             # What was not confirmed has this lock as long as it may still come.
             exclude(connection, registrations=True)
             # SQLite may have given the number to another one by now.
@@ -157,7 +157,7 @@ class OrphanRuns:
             return connection.scalars(select(entries.c.id).where(*is_run, was_queued)).first() is not None
 
         try:
-            return self._database.read_locked(find)
+            return self._database.read_locked(is_queued)
         except DatabaseUnavailable:
             raise unconfirmed from None
 

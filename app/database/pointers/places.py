@@ -84,9 +84,7 @@ def _keeps_its_places() -> ColumnElement[bool]:
     return or_(
         exists().where(pointers.c.id == rows.c.pointer_id),
         exists().where(dropped.c.pointer_id == rows.c.pointer_id),
-        exists().where(
-            deletions.c.pointer_id == rows.c.pointer_id, deletions.c.state == "queued", ~waits
-        ),
+        exists().where(deletions.c.pointer_id == rows.c.pointer_id, deletions.c.state == "queued", ~waits),
     )
 
 

@@ -132,7 +132,7 @@ def test_a_purge_that_has_noted_its_places_keeps_the_folder_before_and_after_it_
     assert queue.begin(entry, None)
     begun = filled.pointers.is_free(PLACE)
 
-    assert noted == (False, {PLACE})
+    assert noted == (False, frozenset({PLACE}))
     assert not begun
 
 

@@ -13,9 +13,10 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.places.file_names import new_content_uuid
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.orphan_search import OrphanWish, search_orphans
-from app.catalog.deletions.purge import MOST_LOOKS
+from app.catalog.deletions.runner import MOST_LOOKS
 from app.catalog.tables import purge_table
 from app.database.warehouses import Warehouse
 from app.engine.change.updates import SetProperties
@@ -36,6 +37,7 @@ from tests.builders.tables import DEPARTURES, append, load_table, namespace_in, 
 ALL_BUT_LAST = ExpiryRequest(ExpiryWish(older_than_ms=START_MS * 2, retain_last=1))
 AWAY = "memory://away"
 LATER_MS = 7 * 3_600_000
+DAY_MS = 24 * 3_600_000
 
 
 @pytest.fixture
@@ -227,6 +229,83 @@ def test_a_purge_that_has_found_its_store_counts_anew_when_that_is_away_again(
         assert work(away) == {"queued": 1}
 
     assert work(away) == {"done": 1}
+
+
+class Killed(BaseException):
+    """The worker ends here."""
+
+
+def killed_at(catalog: Catalog, step: str) -> Catalog:
+    def end(name: str) -> None:
+        if name == step:
+            raise Killed
+
+    return with_server(catalog, step=end)
+
+
+@FOUND
+@pytest.mark.parametrize("step", ["purged_content_deleted", "purged_log_deleted"])
+def test_a_purge_that_was_broken_off_waits_for_its_store(
+    away: Catalog, store: MemoryFiles, *, other: str, step: str
+) -> None:
+    purge_table(away, DEPARTURES)
+    with pytest.raises(Killed):
+        work(killed_at(away, step))
+
+    with unmounted(store, other=other):
+        assert work(away) == {"queued": 1}
+
+    assert work(away) == {"done": 1}
+    assert list(store.list_files(Location(AWAY))) == []
+
+
+def test_a_purge_that_has_deleted_its_last_file_ends_where_nothing_is_found(
+    away: Catalog, store: MemoryFiles
+) -> None:
+    purge_table(away, DEPARTURES)
+    with pytest.raises(Killed):
+        work(killed_at(away, "purged_metadata_deleted"))
+    assert list(store.list_files(Location(AWAY))) == []
+
+    assert work(away) == {"done": 1}
+
+
+def test_what_was_too_young_for_a_purge_is_waited_for_when_its_store_is_away(
+    away: Catalog, store: MemoryFiles
+) -> None:
+    folder = f"{metadata(away).location}/metadata"
+    mark = new_content_uuid(away.server, metadata(away).uuid, folder)
+    young = Location(f"{folder}/{mark}-m0.avro")
+    store.write_new(young, b"of a commit that did not land")
+    purge_table(away, DEPARTURES)
+    away = with_server(away, rules=replace(away.rules, orphan_age_ms=DAY_MS))
+    assert work(away) == {"queued": 1}
+    assert [file.location for file in store.list_files(Location(AWAY))] == [young]
+
+    let_queue_age(away.server.file_deletions, DAY_MS)
+    with unmounted(store):
+        assert work(away) == {"queued": 1}
+        assert away.server.file_deletions.waiting(away.warehouse.id, most=9)
+
+
+@pytest.mark.parametrize("away_first", [True, False])
+def test_expired_files_of_a_purged_table_wait_for_their_store(
+    away: Catalog, store: MemoryFiles, *, away_first: bool
+) -> None:
+    files = NamingFiles(store)
+    commit_table(away, DEPARTURES, [], append(files.snapshot(metadata(away), ["old"])))
+    commit_table(away, DEPARTURES, [], append(files.snapshot(metadata(away), ["new"], ["old"])))
+    expire_snapshots(away, DEPARTURES, replace(ALL_BUT_LAST, grace_ms=DAY_MS))
+    purge_table(away, DEPARTURES)
+    if not away_first:
+        assert work(away) == {"queued": 1, "done": 1}
+    let_queue_age(away.server.file_deletions, DAY_MS)
+
+    with unmounted(store):
+        assert work(away).get("queued") == (2 if away_first else 1)
+
+    assert work(away) == {"done": 2}
+    assert list(store.list_files(Location(AWAY))) == []
 
 
 @FOUND
