@@ -84,6 +84,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.StaleUpdate: (409, "CommitFailedException"),
     errors.DanglingRef: (409, "CommitFailedException"),
     errors.PointerMoved: (409, "CommitFailedException"),
+    errors.OrphansWait: (409, "CommitFailedException"),
     errors.ManifestsReplaced: (409, "CommitFailedException"),
     errors.FilesBeingDeleted: (409, "CommitFailedException"),
     errors.NotSupported: (406, "UnsupportedOperationException"),

@@ -25,6 +25,7 @@ from app.errors import (
     InvalidRequest,
     ManifestsReplaced,
     MetadataFileMissing,
+    OrphansWait,
     PointerMoved,
     Unavailable,
 )
@@ -42,6 +43,7 @@ _PASSING = (
     FilesBeingDeleted,
     ManifestsReplaced,
     MetadataFileMissing,
+    OrphansWait,
     PointerMoved,
 )
 """Refusals, or their causes, that pass by themselves: a deletion or a race ends, a file is put back.

@@ -26,7 +26,7 @@ def check_store_is_there(catalog: Catalog, missing: str) -> None:
 
 
 def absence_of_store(catalog: Catalog, missing: str) -> str | None:
-    """Return what to do if neither the folder of a missing file nor a root around it has any file.
+    """Return what to do if neither the folder of a missing file nor a root has any; else None.
 
     Raises:
         FilesUnavailable: the store does not answer.

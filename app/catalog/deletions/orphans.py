@@ -15,7 +15,7 @@ from app.catalog.deletions.orphan_search import Orphans, OrphanWish, search_orph
 from app.database.deletions.orphan_runs import OrphanBatch, OrphanRun
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.errors import CommitFailed, InvalidMetadata
+from app.errors import InvalidMetadata, OrphansWait
 from app.fileio.files import ListedFile
 
 SHOWN_RUNS = 20
@@ -41,7 +41,7 @@ def mark_orphans(catalog: Catalog, identifier: TableIdentifier, wish: OrphanWish
     Raises:
         NoSuchTable: no table has this name.
         OrphansRefused: they are not looked for; says why.
-        CommitFailed: orphans of the table are marked already and wait.
+        OrphansWait: orphans of the table are marked already and wait.
         InvalidLocation: the location lies outside the table's places, or the list outside the warehouse.
         InvalidRequest: the list cannot be understood.
         IdempotencyKeyTaken: an equal request was faster.
@@ -68,10 +68,7 @@ def mark_orphans(catalog: Catalog, identifier: TableIdentifier, wish: OrphanWish
         catalog.caller.claim_of(stored),
     )
     if not is_marked:
-        raise CommitFailed(
-            f"Cannot mark orphans of {identifier}: others are marked and wait to be deleted; "
-            "mark again when that is done"
-        )
+        raise OrphansWait(identifier)
     server.step("orphans_marked")
     server.has_deletions.set()
     return report

@@ -128,7 +128,7 @@ def _has_queued_orphans(connection: Connection, uuid: TableUuid) -> bool:
 
 
 def comes_back() -> ColumnElement[bool]:
-    """Return the condition that a purge looks later for what was too young, and for nothing else."""
+    """Return the condition that a purge only looks again, for what was too young."""
     # Negated, a comparison with null would not hold.
     return (rows.c.kind == "purge") & func.coalesce(rows.c.expired, "").like('%"waits": true%')
 

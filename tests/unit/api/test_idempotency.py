@@ -27,6 +27,7 @@ from app.errors import (
     FilesBeingDeleted,
     FilesUnavailable,
     IdempotencyKeyTaken,
+    OrphansWait,
     PointerMoved,
     RequirementFailed,
     Unavailable,
@@ -471,7 +472,7 @@ def test_refusal_stands_although_it_could_not_be_remembered(visit: Visit, tmp_pa
 
 @pytest.mark.parametrize("is_commit", [False, True])
 @pytest.mark.parametrize(
-    "refusal", [FilesBeingDeleted("s3://lake/t", "purge", "a.t"), PointerMoved("a.t", 20)]
+    "refusal", [FilesBeingDeleted("s3://lake/t", "purge", "a.t"), PointerMoved("a.t", 20), OrphansWait("a.t")]
 )
 def test_refusal_that_passes_by_itself_is_kept_for_commits_only(
     visit: Visit, refusal: CommitFailed, is_commit: bool

@@ -25,12 +25,12 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel
 from app.errors import (
-    CommitFailed,
     FilesBeingDeleted,
     FilesUnavailable,
     InvalidLocation,
     InvalidRequest,
     OrphansRefused,
+    OrphansWait,
 )
 from app.fileio.local import LocalFiles
 from tests.builders.catalogs import new_warehouse, server_on, with_server
@@ -144,7 +144,7 @@ def test_marked_orphans_stay_for_the_grace_period(catalog: Catalog) -> None:
 
     assert orphan in there(location)
     assert [run.state for run in orphan_runs(catalog, DEPARTURES)] == ["queued"]
-    with pytest.raises(CommitFailed, match="others are marked and wait"):
+    with pytest.raises(OrphansWait, match="others are marked and wait"):
         mark_orphans(catalog, DEPARTURES, OrphanWish())
 
 
