@@ -38,7 +38,6 @@ IcetowerError
 │   ├── StaleUpdate            a sequence number or row id behind the table's
 │   ├── DanglingRef            an update would leave a ref without its snapshot
 │   ├── PointerMoved           other commits won every attempt
-│   ├── OrphansWait            orphans of the table are marked already, and wait to be deleted
 │   ├── ManifestsReplaced      others replaced the manifests that were to be rewritten, each time
 │   └── FilesBeingDeleted      what is to be registered or committed is being purged or expired
 ├── NotSupported
@@ -404,16 +403,6 @@ class FilesBeingDeleted(CommitFailed):
         if is_registration:
             what = f"Cannot register {location}: its files"
         super().__init__(f"{what} are being deleted by the {word} of {identifier}, which has begun")
-
-
-class OrphansWait(CommitFailed):
-    """Orphans of a table are marked already, and wait to be deleted."""
-
-    def __init__(self, identifier: object) -> None:
-        super().__init__(
-            f"Cannot mark orphans of {identifier}: others are marked and wait to be deleted; "
-            "mark again when that is done"
-        )
 
 
 class ManifestsReplaced(CommitFailed):

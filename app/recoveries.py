@@ -1,10 +1,10 @@
-"""Errors about what was dropped, what is protected, and what was at a time."""
+"""Errors about what was dropped, is protected, waits to be deleted, or was at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.errors import AlreadyExists, BadRequest, IcetowerError, NotAllowed, NotFound
+from app.errors import AlreadyExists, BadRequest, CommitFailed, IcetowerError, NotAllowed, NotFound
 
 
 class Protected(NotAllowed):
@@ -28,6 +28,16 @@ class UndropRefused(AlreadyExists):
     def __init__(self, message: str, choices: Sequence[str] = ()) -> None:
         listed = f". What can come back under this name: {'; '.join(choices)}" if choices else ""
         super().__init__(f"{message}{listed}")
+
+
+class OrphansWait(CommitFailed):
+    """Orphans of a table are marked already, and wait to be deleted."""
+
+    def __init__(self, identifier: object) -> None:
+        super().__init__(
+            f"Cannot mark orphans of {identifier}: others are marked and wait to be deleted; "
+            "mark again when that is done"
+        )
 
 
 class RestoreRefused(BadRequest):

@@ -25,10 +25,10 @@ from app.errors import (
     InvalidRequest,
     ManifestsReplaced,
     MetadataFileMissing,
-    OrphansWait,
     PointerMoved,
     Unavailable,
 )
+from app.recoveries import OrphansWait
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,9 @@ from app.catalog.deletions.orphan_search import Orphans, OrphanWish, search_orph
 from app.database.deletions.orphan_runs import OrphanBatch, OrphanRun
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.errors import InvalidMetadata, OrphansWait
+from app.errors import InvalidMetadata
 from app.fileio.files import ListedFile
+from app.recoveries import OrphansWait
 
 SHOWN_RUNS = 20
 

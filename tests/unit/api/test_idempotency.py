@@ -27,12 +27,12 @@ from app.errors import (
     FilesBeingDeleted,
     FilesUnavailable,
     IdempotencyKeyTaken,
-    OrphansWait,
     PointerMoved,
     RequirementFailed,
     Unavailable,
 )
 from app.main import build_server, create_app, open_database, prepare
+from app.recoveries import OrphansWait
 from tests.builders.http_catalog import (
     SCHEMA,
     VIEW_VERSION,

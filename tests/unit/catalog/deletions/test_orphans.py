@@ -30,9 +30,9 @@ from app.errors import (
     InvalidLocation,
     InvalidRequest,
     OrphansRefused,
-    OrphansWait,
 )
 from app.fileio.local import LocalFiles
+from app.recoveries import OrphansWait
 from tests.builders.catalogs import new_warehouse, server_on, with_server
 from tests.builders.commits import commit_table
 from tests.builders.failing_files import FailingFiles
