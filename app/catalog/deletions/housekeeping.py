@@ -97,31 +97,43 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
     stopped = stop.is_set
     unknown, believed = UnknownReaders(server), _believed_time(server)
 
+    def attempt(*steps: Callable[[], object]) -> None:
+        """Do each step by itself: one that fails keeps none of the others waiting."""
+        for step in steps:
+            if not stop.is_set():
+                _survive(step)
+
     def clean() -> None:
         nonlocal clean_at, prune_at, export_at
         now_ms = believed.find_ms()
-        look_for_lost_commits(server)
+        attempt(partial(look_for_lost_commits, server))
         if now_ms is not None and time.monotonic() >= clean_at:
-            server.idempotency_keys.delete_expired(now_ms, stopped)
-            server.scan_plans.delete_expired(now_ms, stopped)
-            server.landing_queues.delete_old(QUEUE_KEPT_MS, stopped)
-            server.receipts.stored.delete_what_did_not_land(now_ms - FAILURES_KEPT_MS, stopped)
-            telemetry.WAITING_DELETIONS.set(server.file_deletions.count_waiting())
             clean_at = time.monotonic() + CLEANING_SECONDS
-        if not stop.is_set() and time.monotonic() >= export_at:
-            export_what_is_due(server, stopped)
+            receipts = server.receipts.stored
+            attempt(
+                partial(server.idempotency_keys.delete_expired, now_ms, stopped),
+                partial(server.scan_plans.delete_expired, now_ms, stopped),
+                partial(server.landing_queues.delete_old, QUEUE_KEPT_MS, stopped),
+                partial(receipts.delete_what_did_not_land, now_ms - FAILURES_KEPT_MS, stopped),
+                lambda: telemetry.WAITING_DELETIONS.set(server.file_deletions.count_waiting()),
+            )
+        if time.monotonic() >= export_at:
             export_at = time.monotonic() + min(CLEANING_SECONDS, server.rules.pointer_export_ms / 1000)
-        if stop.is_set() or now_ms is None:
+            attempt(partial(export_what_is_due, server, stopped))
+        if now_ms is None:
             return
         if server.rules.history_ms and time.monotonic() >= prune_at:
             prune_at = time.monotonic() + PRUNING_SECONDS
-            server.old_rows.delete(server.rules.history_ms, stopped)
-            server.maintenance_jobs.delete(server.rules.history_ms, stopped)
-            server.receipts.stored.delete(now_ms - server.rules.history_ms, stopped)
-        if not stop.is_set():
-            unknown.look_for(LOOKING_SECONDS)
-        if not stop.is_set():
-            sweep_one(server)  # One in each round: the tables have a day for it.
+            kept_ms = server.rules.history_ms
+            attempt(
+                partial(server.old_rows.delete, kept_ms, stopped),
+                partial(server.maintenance_jobs.delete, kept_ms, stopped),
+                partial(server.receipts.stored.delete, now_ms - kept_ms, stopped),
+            )
+        attempt(
+            partial(unknown.look_for, LOOKING_SECONDS),
+            partial(sweep_one, server),  # One in each round: the tables have a day for it.
+        )
 
     while not stop.wait(interval_s):
         give_back_freed()
@@ -153,8 +165,7 @@ class _Deleters:
         now_ms = self._believed.find_ms()
         if now_ms is None:
             return
-        while not stop.is_set() and self._server.dropped.end(now_ms):
-            pass
+        _survive(lambda: self._end_what_is_over(stop, now_ms))
         while not stop.is_set() and len(self._busy) < WAREHOUSES_TOGETHER:
             deletion = self._server.file_deletions.lease(LEASE_MS, besides=tuple(self._busy))
             if deletion is None:
@@ -166,13 +177,17 @@ class _Deleters:
                 self._server.file_deletions.release(deletion)
                 return
 
+    def _end_what_is_over(self, stop: threading.Event, now_ms: int) -> None:
+        while not stop.is_set() and self._server.dropped.end(now_ms):
+            pass
+
     def _work_off(self, deletion: Deletion) -> None:
         _survive(lambda: work_off(self._server, deletion))
         self._busy.discard(deletion.warehouse_id)
         self._server.has_deletions.set()
 
 
-def _survive(work: Callable[[], None]) -> None:
+def _survive(work: Callable[[], object]) -> None:
     try:
         work()
     except IcetowerError as error:

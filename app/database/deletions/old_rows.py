@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from sqlalchemy import Column, ColumnElement, and_, exists, func, or_, select
@@ -22,6 +22,7 @@ from app.database.schema.rows import (
     table_places,
 )
 from app.database.statements.batches import delete_in_batches, delete_in_stretches, never
+from app.errors import IcetowerError
 
 KEPT_EVENTS = 10
 """How many of its newest events each table or view keeps, however old they are."""
@@ -43,23 +44,45 @@ class OldRows:
         Args:
             older_than_ms: their age.
             is_stopped: asked between two batches; what is left then waits for the next time.
+
+        Raises:
+            DatabaseUnavailable, CommitStateUnknown: some of them could not be deleted now.
         """
         delete = partial(delete_in_batches, self._database, is_stopped=is_stopped)
         # Of these, all that stays is looked through each time.
         delete_among_many = partial(delete_in_stretches, self._database, is_stopped=is_stopped)
         events, deletions = pointer_history.c, file_deletions.c
         is_old_event = events.at_ms < database_now_ms() - older_than_ms
-        deleted = delete_among_many(events.at_ms, *_unneeded_events(older_than_ms), within=(is_old_event,))
-        deleted += delete(deletions.finished_ms, *_old_deletions(older_than_ms))
-        for ended in (pointer_names.c.until_ms, namespace_versions.c.until_ms):
-            is_old = ended < database_now_ms() - older_than_ms
-            deleted += delete(ended, is_old)
+        steps = [
+            partial(
+                delete_among_many, events.at_ms, *_unneeded_events(older_than_ms), within=(is_old_event,)
+            ),
+            partial(delete, deletions.finished_ms, *_old_deletions(older_than_ms)),
+        ]
+        steps.extend(
+            partial(delete, ended, ended < database_now_ms() - older_than_ms)
+            for ended in (pointer_names.c.until_ms, namespace_versions.c.until_ms)
+        )
         for rows in (table_places, foreign_places, metadata_sweeps):
             is_queued = exists().where(deletions.pointer_id == rows.c.pointer_id, deletions.state == "queued")
             is_unused = _is_gone(rows.c.pointer_id), ~is_queued
-            deleted += delete_among_many(rows.c.pointer_id, *is_unused)
+            steps.append(partial(delete_among_many, rows.c.pointer_id, *is_unused))
         of_entry = exists().where(deletions.id == orphan_batches.c.deletion_id)
-        return deleted + delete_among_many(orphan_batches.c.deletion_id, ~of_entry)
+        steps.append(partial(delete_among_many, orphan_batches.c.deletion_id, ~of_entry))
+        return _all_of(steps)
+
+
+def _all_of(steps: Sequence[Callable[[], int]]) -> int:
+    """Do all steps, also behind one that fails; raise what the first of those has raised."""
+    deleted, failure = 0, None
+    for step in steps:
+        try:
+            deleted += step()
+        except IcetowerError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    return deleted
 
 
 def _is_gone(pointer_id: Column[int]) -> ColumnElement[bool]:

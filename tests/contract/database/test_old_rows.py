@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Table, event, func, insert, select, update
+from sqlalchemy import Column, Table, event, func, insert, select, update
 
+from app.database.connections.database import Database
+from app.database.deletions import old_rows
 from app.database.deletions.old_rows import KEPT_EVENTS, OldRows
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import PointerKind
@@ -18,6 +20,7 @@ from app.database.schema.rows import file_deletions, pointer_history, table_plac
 from app.database.statements import batches
 from app.database.statements.batches import BATCH
 from app.engine.model.ids import Location, TableUuid
+from app.errors import DatabaseUnavailable
 from tests.contract.database.stores import AUTHOR, Stores, name
 from tests.contract.database.test_plans import asked_in
 
@@ -49,6 +52,26 @@ def test_old_events_go_but_the_newest_of_each_table_that_is_there(old: Stores) -
     assert old.pointers.history(old.there("a.t").id) == newest
     assert count(old, pointer_history) == KEPT_EVENTS
     assert OldRows(old.database).delete(DAY_MS) == 0
+
+
+def test_rows_that_cannot_be_deleted_keep_no_others(old: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    put = insert(table_places).values(pointer_id=4711, place="file:///gone/")
+    old.database.write(lambda connection: connection.execute(put))
+    delete, keys = batches.delete_in_stretches, list[object]()
+
+    def too_slow_for_events(database: Database, key: Column[Any], *conditions: Any, **more: Any) -> int:
+        keys.append(key)
+        if key is pointer_history.c.at_ms:
+            raise DatabaseUnavailable("the statement took too long")
+        return delete(database, key, *conditions, **more)
+
+    monkeypatch.setattr(old_rows, "delete_in_stretches", too_slow_for_events)
+    with pytest.raises(DatabaseUnavailable, match="took too long"):
+        OldRows(old.database).delete(DAY_MS)
+
+    assert len(keys) > 1
+    place = select(func.count()).where(table_places.c.pointer_id == 4711)
+    assert old.database.read(lambda connection: connection.scalars(place).one()) == 0
 
 
 @pytest.mark.parametrize("stretch", [1, 3, 40])

@@ -16,11 +16,16 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.server import Server
 from app.catalog.deletions.housekeeping import BELIEVED_AFTER_MS, LEAP_MS, BelievedTime, keep_house
 from app.catalog.tables import purge_table
+from app.database.connections.database import Database
 from app.database.deletions.file_deletions import FileDeletions
 from app.database.deletions.old_rows import OldRows
+from app.database.dropped import DroppedThings
+from app.database.maintenance_jobs import MaintenanceJobs
+from app.database.outcomes.idempotency_keys import IdempotencyKeys
 from app.database.statements.batches import never
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
+from app.errors import DatabaseUnavailable
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import new_warehouse, server_on
 from tests.builders.tables import FLIGHTS, table_in
@@ -174,6 +179,69 @@ def test_the_clean_up_of_old_rows_is_told_when_the_server_stops(
     keep_house(replace(well.server, old_rows=rows), stop, 0.05)
 
     assert rows.was_told
+
+
+class FailingRows(OldRows):
+    """Old rows that cannot be deleted."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def delete(self, older_than_ms: int, is_stopped: Callable[[], bool] = never) -> int:
+        self.asked += 1
+        raise DatabaseUnavailable("a statement took too long")
+
+
+class FailingKeys(IdempotencyKeys):
+    """Keys that cannot be deleted, by an error of ours."""
+
+    def delete_expired(self, now_ms: int, is_stopped: Callable[[], bool] = never) -> int:
+        raise ValueError("unexpected")
+
+
+class CleanedJobs(MaintenanceJobs):
+    """Jobs of which it is known that the old ones were deleted."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.are_cleaned = threading.Event()
+
+    def delete(self, older_than_ms: int, is_stopped: Callable[[], bool] = never) -> int:
+        self.are_cleaned.set()
+        return super().delete(older_than_ms, is_stopped)
+
+
+def test_a_step_that_fails_keeps_no_other_waiting(warehouses: tuple[Catalog, Catalog, StuckFiles]) -> None:
+    _, well, _ = warehouses
+    database = well.server.file_deletions._database
+    rows, jobs = FailingRows(), CleanedJobs(database)
+    server = replace(
+        well.server, old_rows=rows, idempotency_keys=FailingKeys(database), maintenance_jobs=jobs
+    )
+
+    with housekeeping(server):
+        wait_until(jobs.are_cleaned.is_set)
+
+    assert rows.asked == 1
+
+
+class EndlessDrops(DroppedThings):
+    """What was dropped, and cannot be ended."""
+
+    def end(self, now_ms: int, limit: int = 500) -> int:
+        raise DatabaseUnavailable("a statement took too long")
+
+
+def test_what_cannot_be_ended_keeps_no_deletion_waiting(
+    warehouses: tuple[Catalog, Catalog, StuckFiles],
+) -> None:
+    _, well, store = warehouses
+    store.is_well.set()
+    server = replace(well.server, dropped=EndlessDrops(well.server.file_deletions._database))
+    purge_table(well, NAMES[0])
+
+    with housekeeping(server):
+        wait_until(lambda: files_left(well) == len(NAMES) - 1)
 
 
 class Clocks:
