@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, exists, insert, select, update
 
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
 from app.database.outcomes.receipt import LandedChange
 from app.database.outcomes.receipts import insert_landed
 from app.database.pointers.history import Author
-from app.database.schema.rows import dropped, file_deletions
+from app.database.schema.rows import dropped, file_deletions, namespaces
 from app.database.schema.rows import warehouses as rows
-from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
+from app.database.statements.batches import delete_in_batches
+from app.errors import CommitStateUnknown, NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 
 
 class Layout(StrEnum):
@@ -160,6 +162,7 @@ class Warehouses:
             NoSuchWarehouse: no warehouse has this name.
             WarehouseNotEmpty: it has namespaces, or files that are still to be deleted.
         """
+        self._forget_most(name, check)
         warehouse_id = select(rows.c.id).where(rows.c.name == name).scalar_subquery()
         forget_finished = delete(file_deletions).where(
             file_deletions.c.warehouse_id == warehouse_id, file_deletions.c.state != "queued"
@@ -186,6 +189,26 @@ class Warehouses:
             raise WarehouseNotEmpty(name) from error
         finally:
             self._kept.clear()
+
+    def _forget_most(self, name: str, check: Callable[[Warehouse], None]) -> None:
+        """Delete finished deletions of a warehouse that can go, between which others write.
+
+        If the warehouse stays after all, they were those of tables that can come back no more. The rest goes with it.
+        """
+        found = self.find(name)
+        if found is None:
+            return
+        check(found)
+        entries, others = file_deletions, file_deletions.alias("others")
+        is_over = (
+            entries.c.warehouse_id == found.id,
+            entries.c.state != "queued",
+            ~exists().where(namespaces.c.warehouse_id == found.id),
+            ~exists().where(others.c.warehouse_id == found.id, others.c.state == "queued"),
+            ~exists().where(dropped.c.pointer_id == entries.c.pointer_id),
+        )
+        with suppress(CommitStateUnknown):
+            delete_in_batches(self._database, entries.c.id, *is_over)
 
     def list(self, *layouts: Layout) -> Sequence[Warehouse]:
         """Return all warehouses, or those of some layouts, by name."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import case, func, or_, select
+from sqlalchemy import ColumnElement, Row, Select, case, func, or_, select
 
 from app.database.connections.clock import database_now_ms, read_now_ms
 from app.database.connections.database import Database
@@ -16,6 +18,8 @@ from app.engine.model.ids import Location, TableUuid
 
 INTERVAL_MS = 24 * 3_600_000
 """How long each table is left alone after a search."""
+PAGE = 10_000
+"""So many events are read at once."""
 STRETCH = 10_000
 """So many pointers are looked through for one that is due, and the next ones at the next turn."""
 
@@ -121,28 +125,38 @@ class MetadataSweeps:
             func.max(dropped_at),
             func.max(there_at),
         ).where(of_pointer)
-        of_table = or_(of_pointer, (events.uuid == uuid) & (events.uuid != ""))
-        named = select(events.location, events.previous_location, events.pointer_id, events.at_ms).where(
-            of_table
-        )
+        locations, first_files = set[Location](), dict[int, Location]()
+        for row in self._events(of_pointer, order=events.sequence):
+            locations.update(each for each in (row.location, row.previous_location) if each is not None)
+            if row.previous_location is None:
+                first_files.setdefault(row.at_ms, row.location)
+        # Mostly there are none of these. Found by their order, all events of all tables would be looked through.
+        others = self._events(events.uuid == uuid, ~of_pointer, order=events.sequence + 0) if uuid else ()
+        for row in others:
+            locations.update(each for each in (row.location, row.previous_location) if each is not None)
+        # After the events: what was deleted of them meanwhile is not known to be older than these times.
         since_ms, made_ms, moved_ms, dropped_ms, there_ms = self._database.read(
             lambda connection: connection.execute(times).one()
         )
         if since_ms is None:
             return None
-        found = self._database.read(lambda connection: connection.execute(named).all())
-        locations = frozenset(
-            each for row in found for each in (row.location, row.previous_location) if each is not None
-        )
-        began_at = next(
-            (
-                row.location
-                for row in found
-                if (row.pointer_id, row.at_ms, row.previous_location) == (pointer_id, since_ms, None)
-            ),
-            None,
-        )
         is_gone = dropped_ms is not None and dropped_ms >= (there_ms or 0)
         return KnownFiles(
-            since_ms, made_ms == since_ms, moved_ms or 0, locations, dropped_ms if is_gone else None, began_at
+            since_ms,
+            made_ms == since_ms,
+            moved_ms or 0,
+            frozenset(locations),
+            dropped_ms if is_gone else None,
+            first_files.get(since_ms),
         )
+
+    def _events(self, *conditions: ColumnElement[bool], order: ColumnElement[int]) -> Iterator[Row[Any]]:
+        """Yield events page by page: a table may have millions."""
+        events, after = pointer_history.c, 0
+        named = select(events.sequence, events.location, events.previous_location, events.at_ms)
+        while page := self._read(named.where(*conditions, order > after).order_by(order).limit(PAGE)):
+            yield from page
+            after = page[-1].sequence
+
+    def _read(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        return self._database.read(lambda connection: connection.execute(query).all())

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from app.database import warehouses
 from app.database.dropped import DroppedThings
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import PURGE_NOW, Recovery
+from app.database.statements import batches
 from app.database.warehouses import Layout, Warehouse, Warehouses
 from app.errors import InvalidSetting, NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
+from app.recoveries import Protected
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, levels, name
 
 
@@ -146,6 +151,56 @@ def test_a_warehouse_whose_files_are_still_to_be_deleted_is_not_dropped(stores: 
     stores.file_deletions.finish(deletion, "done")
     stores.warehouses.drop("main")
     assert stores.file_deletions.counts() == {}
+
+
+def purged(stores: Stores, number: int) -> None:
+    """Purge tables, and note that this is done."""
+    stores.add_namespace("a")
+    for each in range(number):
+        stores.add(f"a.t{each}")
+        stores.pointers.drop(stores.id, name(f"a.t{each}"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
+        deletion = stores.file_deletions.lease(1000)
+        assert deletion is not None
+        stores.file_deletions.finish(deletion, "done")
+
+
+def test_very_many_finished_deletions_go_in_pieces_before_their_warehouse(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purged(stores, 5)
+    stores.namespaces.drop(stores.id, levels("a"), AUTHOR)
+    monkeypatch.setattr(batches, "BATCH", 2)
+    write, left = stores.database.write, list[int]()
+
+    def noted(work: Callable[[Connection], Any]) -> Any:
+        done = write(work)
+        left.append(stores.file_deletions.counts().get("done", 0))
+        return done
+
+    monkeypatch.setattr(stores.database, "write", noted)
+    stores.warehouses.drop("main")
+
+    assert left == [3, 1, 0, 0]
+    assert stores.warehouses.find("main") is None
+
+
+@pytest.mark.parametrize("why", ["has a namespace", "has a deletion that waits", "is protected"])
+def test_a_warehouse_that_stays_keeps_its_finished_deletions(stores: Stores, why: str) -> None:
+    purged(stores, 2)
+    if why == "has a deletion that waits":
+        stores.add("a.waits")
+        stores.pointers.drop(stores.id, name("a.waits"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
+    if why != "has a namespace":
+        stores.namespaces.drop(stores.id, levels("a"), AUTHOR)
+
+    def check(there: Warehouse) -> None:
+        if why == "is protected":
+            raise Protected("warehouse", "drop", there.name, "as it says")
+
+    with pytest.raises((WarehouseNotEmpty, Protected)):
+        stores.warehouses.drop("main", check=check)
+
+    assert stores.file_deletions.counts()["done"] == 2
 
 
 def test_what_could_come_back_in_a_warehouse_goes_with_it(stores: Stores) -> None:
