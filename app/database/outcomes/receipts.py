@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,10 @@ _OPEN_TRANSACTIONS = text(
 )
 
 
+_GIVEN_UP = "given-up"
+"""Stands in the facts of what was given up; quotes of an error's own text are escaped there."""
+
+
 class GivenUpMeanwhile(DatabaseUnavailable):
     """The request counted as lost, since its server had not been heard of; so it must not land."""
 
@@ -204,7 +209,8 @@ class Receipts:
 
     def give_up(self, receipt: CommitReceipt) -> None:
         """Note a request at work as failed, so that it cannot land, unless it has ended meanwhile."""
-        values = {"of_commit_id": receipt.head.commit_id, "new_facts": receipt.facts()}
+        facts = json.dumps({**json.loads(receipt.facts()), _GIVEN_UP: True})
+        values = {"of_commit_id": receipt.head.commit_id, "new_facts": facts}
         self._database.write(lambda connection: connection.execute(_GIVE_UP, values))
 
     def delete(self, before_ms: int, is_stopped: Callable[[], bool] = never) -> int:
@@ -213,8 +219,13 @@ class Receipts:
         return delete_in_batches(self._database, rows.c.commit_id, is_old, is_stopped=is_stopped)
 
     def delete_what_did_not_land(self, before_ms: int, is_stopped: Callable[[], bool] = never) -> int:
-        """Do the same, but keep what has landed."""
-        is_old = rows.c.outcome != "landed", rows.c.commit_id < id_of_time(before_ms)
+        """Do the same, but keep what has landed, or might if nothing kept it from that.
+
+        A server that works on a request may have stood still for longer, and go on. What was given up must not land
+        then: its client has heard so.
+        """
+        may_come = (rows.c.outcome == "in-progress") | rows.c.facts.like(f'%"{_GIVEN_UP}": true%')
+        is_old = rows.c.outcome != "landed", rows.c.commit_id < id_of_time(before_ms), ~may_come
         return delete_in_batches(self._database, rows.c.commit_id, *is_old, is_stopped=is_stopped)
 
 

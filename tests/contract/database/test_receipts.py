@@ -242,6 +242,27 @@ def test_old_receipts_go_and_those_that_did_not_land_go_first(stores: Stores, re
     assert outcomes(receipts, *map(head, (1, 2, 3, 4))) == [None, None, Outcome.LANDED, Outcome.FAILED]
 
 
+def test_what_may_still_be_at_work_or_was_given_up_is_kept_as_long_as_what_landed(
+    stores: Stores, receipts: Receipts
+) -> None:
+    """A server that stood still for hours goes on where it was."""
+    stores.add_namespace("a")
+    before = stores.add("a.t")
+    receipts.note(
+        [failed(head(1), Outcome.IN_PROGRESS), failed(head(2), Outcome.IN_PROGRESS), failed(head(3))]
+    )
+    receipts.give_up(failed(head(1)))
+
+    assert receipts.delete_what_did_not_land(NOW_MS + 9) == 1
+
+    found = outcomes(receipts, *map(head, (1, 2, 3)))
+    assert found == [Outcome.FAILED, Outcome.IN_PROGRESS, None]
+    with pytest.raises(GivenUpMeanwhile):
+        put(stores, landed(head(1), NOW_MS, [CHANGE]))
+    assert stores.there("a.t") == before
+    assert receipts.delete(NOW_MS + 9) == 2
+
+
 @pytest.mark.postgres
 def test_a_transaction_that_stays_open_is_no_answer(direct: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.database.outcomes.receipts.LONGEST_WAIT_S", 0.05)
