@@ -1,12 +1,15 @@
-"""What every kind of test needs: Hypothesis profiles, and the servers that tests start."""
+"""What every kind of test needs: Hypothesis profiles, the servers that tests start, and who runs which test."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
+from tests.distribution import ByFile
 from tests.servers.postgres import own_postgres_server, postgres_server
 from tests.servers.s3 import s3_server
 from tests.servers.webhdfs import fake_hdfs, hdfs
@@ -25,3 +28,15 @@ os.environ["SSL_CERT_DIR"] = os.devnull
 # By itself httpx waits for 5 s: a machine that is busy may need longer.
 DEFAULT_TIMEOUT_CONFIG.connect = DEFAULT_TIMEOUT_CONFIG.read = 60
 DEFAULT_TIMEOUT_CONFIG.write = DEFAULT_TIMEOUT_CONFIG.pool = 60
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    """Share the tests among the processes of a run."""
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give each operation that Schemathesis tries an id of its own: from pytest 9.2 on its name alone says which."""
+    if item.parent is not None and not item.nodeid.endswith(item.name):
+        item._id = item.parent.id.child(item.name)

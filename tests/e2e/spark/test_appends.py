@@ -13,7 +13,7 @@ import pytest
 from tests.builders.parquet_files import parquet
 from tests.servers.spark import Sql
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 DAY_US = 86_400_000_000
 
 

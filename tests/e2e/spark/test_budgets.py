@@ -16,7 +16,7 @@ from app.maintenance.spark_jobs import SparkJobs
 from app.maintenance.verification import Verification
 from tests.servers.spark import Sql
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 SMALL_FILES = 100
 

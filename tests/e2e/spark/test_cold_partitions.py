@@ -19,7 +19,7 @@ from app.maintenance.spark_jobs import SparkJobs
 from tests.builders.health_facts import file_facts
 from tests.servers.spark import Sql, nightly
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.servers.spark import Sql
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 KIND_IS_A = {"type": "eq", "term": "kind", "value": "a"}
 MEANWHILE = {

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def run_demo(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ import pytest
 from tests.builders.folders import files_below
 from tests.servers.spark import Sql, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 FAR_AHEAD_MS = 4_102_444_800_000
 KINDS = (

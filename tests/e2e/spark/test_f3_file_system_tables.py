@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from tests.servers.spark import add_catalog
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 _numbers = itertools.count(1)
 

@@ -27,7 +27,6 @@ from tests.servers.webhdfs import REAL, HdfsPlace
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.nightly,
-    pytest.mark.xdist_group("spark"),
     pytest.mark.skipif(REAL not in os.environ, reason=f"needs an HDFS: scripts/hdfs sets {REAL}"),
 ]
 

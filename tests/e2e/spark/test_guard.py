@@ -13,7 +13,7 @@ from tests.builders.java_deletes import add_equality_deletes, java_table
 from tests.e2e.guarding import watched
 from tests.servers.spark import Sql, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 MERGE = """
     MERGE INTO sales t USING (SELECT id + 140 AS id FROM range(20)) s ON t.id = s.id

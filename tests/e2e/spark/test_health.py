@@ -9,7 +9,7 @@ import pytest
 
 from tests.servers.spark import Sql
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 MERGE_ON_READ = (
     "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read', "

@@ -21,7 +21,7 @@ from tests.builders.folders import files_below
 from tests.servers.maintainer import maintainer_process
 from tests.servers.spark import Sql, nightly, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 JOB = Job.REWRITE_DATA_FILES
 FILES = 8

@@ -12,7 +12,7 @@ import pytest
 
 from tests.servers.spark import Sql, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 

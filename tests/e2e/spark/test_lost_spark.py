@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.patience import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ENDS = {
     "killed": """

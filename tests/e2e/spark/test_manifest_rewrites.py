@@ -10,7 +10,7 @@ import pytest
 
 from tests.servers.spark import Sql, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 STATISTICS = "partition-statistics"
 DANGLING = "remove-dangling-deletes"

@@ -31,7 +31,7 @@ from tests.servers.jvm import iceberg_jvm
 from tests.servers.spark import Sql, path_of
 from tests.strategies.manifest_entries import partition_kinds
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2, 3])
 

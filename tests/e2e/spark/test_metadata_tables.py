@@ -6,7 +6,7 @@ import pytest
 
 from tests.servers.spark import Sql, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 def make_sales(sql: Sql) -> None:

@@ -11,7 +11,7 @@ from tests.builders.folders import files_below
 from tests.e2e.patience import wait_until
 from tests.servers.spark import Sql, add_catalog, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 def location_of(sql: Sql, table: str) -> Path:

@@ -13,7 +13,7 @@ from app.maintenance.spark_jobs import SparkJobs
 from app.maintenance.verification import Verification
 from tests.servers.spark import Sql, add_catalog, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
 
 @pytest.fixture

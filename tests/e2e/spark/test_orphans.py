@@ -15,7 +15,7 @@ from tests.builders.folders import files_below
 from tests.e2e.spark.test_expiry import FAR_AHEAD_MS, folder_of, make_history
 from tests.servers.spark import Sql, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 DAY_S = 24 * 3600.0
 JUNK = (

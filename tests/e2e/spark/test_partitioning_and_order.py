@@ -6,7 +6,7 @@ import pytest
 
 from tests.servers.spark import Sql
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 def test_partition_fields_are_added_replaced_and_dropped(sql: Sql) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.servers.spark import Sql, add_catalog
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture

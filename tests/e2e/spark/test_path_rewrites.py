@@ -17,7 +17,7 @@ from app.maintenance.spark.procedures import JobRefused
 from app.maintenance.staged_copies import PathChange, check_copy
 from tests.servers.spark import Sql, nightly, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture

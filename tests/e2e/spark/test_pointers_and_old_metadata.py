@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from tests.servers.spark import Sql, add_catalog, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 WRITERS = 4
 ROUNDS = 3

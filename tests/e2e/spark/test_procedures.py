@@ -11,7 +11,7 @@ import pytest
 
 from tests.servers.spark import Sql, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 ALL_OLD = "older_than => TIMESTAMP '2100-01-01 00:00:00'"
 

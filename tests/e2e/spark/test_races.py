@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from tests.servers.spark import Sql, add_catalog
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 ROUNDS = 5
 MANY_RETRIES = "'commit.retry.num-retries' = '50', 'commit.retry.min-wait-ms' = '10'"

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from tests.servers.spark import Sql, add_catalog
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 WRITERS, ROUNDS = 3, 4
 NO_RETRIES = "'commit.retry.num-retries' = '0', 'icetower.guard' = 'reject'"

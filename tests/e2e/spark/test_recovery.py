@@ -13,7 +13,7 @@ from tests.servers.commands import icetower_command
 from tests.servers.icetower import icetower_process
 from tests.servers.spark import Sql, add_catalog
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 _numbers = itertools.count(1)
 QUESTIONS = (

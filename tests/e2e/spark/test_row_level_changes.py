@@ -6,7 +6,7 @@ import pytest
 
 from tests.servers.spark import Sql
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 MODES = pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 

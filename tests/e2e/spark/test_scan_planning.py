@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 
 from tests.servers.spark import Sql
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 FILTERS: tuple[str | BooleanExpression, ...] = (
     AlwaysTrue(),

@@ -20,7 +20,7 @@ from app.maintenance.verification import Verification
 from tests.builders.java_deletes import add_equality_deletes
 from tests.servers.spark import Sql, nightly, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 DATA, DELETES, STATISTICS = Job.REWRITE_DATA_FILES, Job.REWRITE_POSITION_DELETES, Job.TABLE_STATISTICS
 MERGE_ON_READ = ", ".join(

@@ -21,7 +21,7 @@ from app.maintenance.spark_jobs import SparkJobs
 from app.maintenance.verification import Verification
 from tests.servers.spark import Sql, add_catalog, nightly, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 MERGE_ON_READ = "'write.merge.mode' = 'merge-on-read', 'write.delete.mode' = 'merge-on-read'"
 ROUNDS = 4

@@ -14,7 +14,7 @@ from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import Maintainer, TableReport
 from tests.servers.spark import Sql, path_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 IN_CATALOG = [job for job in Job if not job.needs_spark]
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.servers.spark import Sql
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 MOVES = 40
 MOST_ROUNDS = 20
