@@ -11,7 +11,8 @@ from tests.servers.icetower import icetower_process
 from tests.servers.postgres import PostgresServer
 
 SETTINGS = {
-    "file_deletion_interval_seconds": "0.2",
+    # What these servers queue themselves is deleted at once. A round takes 10 ms, and they go on as long as tests run.
+    "file_deletion_interval_seconds": "1",
     "log_level": "warning",
     # Whatever real clients write in these tests must look sound to the guard, or their commits fail.
     "default_warehouse_properties": '{"icetower.guard": "reject"}',
