@@ -36,7 +36,7 @@ format: $(STAMP)  ## Format, repair what the linter can repair, redraw the tree 
 coverage: java $(STAMP)  ## Run the whole test suite and show which lines and branches it missed
 	@scripts/test --coverage $(ARGS)
 
-nightly: java $(STAMP)  ## Run the test suite with thousands of random cases instead of a hundred each
+nightly: java $(STAMP)  ## Run the test suite with thousands of random cases instead of fifty each
 	@scripts/test --nightly $(ARGS)
 
 bench: $(STAMP)  ## Run the benchmarks and print their tables

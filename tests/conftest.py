@@ -18,7 +18,7 @@ __all__ = ["fake_hdfs", "hdfs", "own_postgres_server", "postgres_server", "s3_se
 
 # Time limits per example would make a slow machine fail: speed is measured in benchmarks/.
 settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", parent=settings.get_profile("dev"), max_examples=100, derandomize=True)
+settings.register_profile("ci", parent=settings.get_profile("dev"), derandomize=True)
 settings.register_profile("nightly", parent=settings.get_profile("dev"), max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
