@@ -122,6 +122,8 @@ def wait_for_store(catalog: Catalog, deletion: Deletion, absence: str | None) ->
     Raises:
         FilesUnavailable: something may be there, and this is one of the first looks in a row.
     """
+    if absence is None and deletion.empty_looks:
+        catalog.server.file_deletions.note_empty_looks(deletion, 0)
     if absence is None or deletion.empty_looks >= MOST_LOOKS:
         return
     catalog.server.file_deletions.note_empty_looks(deletion, deletion.empty_looks + 1)

@@ -43,7 +43,7 @@ class Deletion:
     leases: int
     """How often it was leased, with this time: who has it later has a higher number."""
     empty_looks: int
-    """How often in a row nothing at all was found where its metadata file should be."""
+    """How often in a row nothing at all was found where its files should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class FileDeletions:
         self._update(deletion, expired=facts)
 
     def note_empty_looks(self, deletion: Deletion, number: int) -> None:
-        """Keep how often in a row a metadata file was missing, and all around it, too."""
+        """Keep how often in a row nothing at all was found where the files of an entry should be."""
         self._update(deletion, empty_looks=number)
 
     def come_back(self, deletion: Deletion, wait_ms: int, facts: str) -> None:

@@ -131,4 +131,6 @@ def _old_deletions(older_than_ms: int) -> tuple[ColumnElement[bool], ...]:
         rows.c.finished_ms < database_now_ms() - older_than_ms,
         rows.c.state != "queued",
         ~exists().where(others.c.uuid == rows.c.uuid, others.c.state == "queued"),
+        # Of a purged table no file is missed as long as this is known: it outlives the table's events.
+        or_(rows.c.kind != "purge", ~exists().where(pointer_history.c.pointer_id == rows.c.pointer_id)),
     )

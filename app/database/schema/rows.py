@@ -290,7 +290,7 @@ file_deletions = Table(
     Column("begun_ms", BigInteger, nullable=True),
     # How often it was leased: a worker that is not the last one any more may change nothing.
     Column("leases", Integer, nullable=False, server_default=text("0")),
-    # How often in a row nothing at all was found where a purged table's last metadata file should be.
+    # How often in a row nothing at all was found where the files of a purged table should be.
     Column("empty_looks", Integer, nullable=False, server_default=text("0")),
     CheckConstraint("kind IN ('purge', 'expire', 'orphans')", name="ck_file_deletions_kind"),
     CheckConstraint("state IN ('queued', 'done', 'failed', 'kept')", name="ck_file_deletions_state"),

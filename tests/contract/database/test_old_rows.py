@@ -74,6 +74,33 @@ def test_rows_that_cannot_be_deleted_keep_no_others(old: Stores, monkeypatch: py
     assert old.database.read(lambda connection: connection.scalars(place).one()) == 0
 
 
+def test_a_purge_is_known_as_long_as_events_of_its_table_are(
+    old: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old.add("a.purged", uuid="p")
+    old.pointers.drop(old.id, name("a.purged"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
+    entry = old.file_deletions.lease(60_000)
+    assert entry is not None
+    old.file_deletions.finish(entry, "done")
+    long_ago = update(file_deletions).values(finished_ms=1)
+    old.database.write(lambda connection: connection.execute(long_ago))
+    delete = batches.delete_in_stretches
+
+    def too_slow_for_events(database: Database, key: Column[Any], *conditions: Any, **more: Any) -> int:
+        if key is pointer_history.c.at_ms:
+            raise DatabaseUnavailable("the statement took too long")
+        return delete(database, key, *conditions, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(old_rows, "delete_in_stretches", too_slow_for_events)
+        with pytest.raises(DatabaseUnavailable):
+            OldRows(old.database).delete(DAY_MS)
+    assert count(old, file_deletions) == 1
+
+    OldRows(old.database).delete(DAY_MS)
+    assert count(old, file_deletions) == 0
+
+
 @pytest.mark.parametrize("stretch", [1, 3, 40])
 def test_old_events_are_looked_through_stretch_by_stretch(
     old: Stores, stretch: int, monkeypatch: pytest.MonkeyPatch

@@ -308,6 +308,28 @@ def test_expired_files_of_a_purged_table_wait_for_their_store(
     assert list(store.list_files(Location(AWAY))) == []
 
 
+def test_expired_files_whose_store_was_found_count_looks_anew(away: Catalog, store: MemoryFiles) -> None:
+    files = NamingFiles(store)
+    commit_table(away, DEPARTURES, [], append(files.snapshot(metadata(away), ["old"])))
+    commit_table(away, DEPARTURES, [], append(files.snapshot(metadata(away), ["new"], ["old"])))
+    expire_snapshots(away, DEPARTURES, replace(ALL_BUT_LAST, grace_ms=DAY_MS))
+    purge_table(away, DEPARTURES)
+    work(away)
+    let_queue_age(away.server.file_deletions, DAY_MS)
+    with unmounted(store):
+        for _ in range(MOST_LOOKS):
+            assert work(away)["queued"] == 1
+    let_queue_age(away.server.file_deletions, LATER_MS)
+    with pytest.raises(Killed):
+        work_off_one(killed_at(away, "expired_content_deleted").server)
+
+    with unmounted(store):
+        assert work(away)["queued"] == 1
+
+    assert work(away) == {"done": 2}
+    assert list(store.list_files(Location(AWAY))) == []
+
+
 @FOUND
 @pytest.mark.parametrize("knows", [True, False], ids=["has read it", "has read nothing"])
 def test_an_expiry_of_a_table_that_is_away_waits(
