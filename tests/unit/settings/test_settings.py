@@ -318,8 +318,16 @@ def test_a_place_that_cannot_be_is_refused_by_name(
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("default_warehouse_storage", '{"a":' * 100_000, "a JSON object of names and values: it is nested too"),
-        ("allowed_locations", "[" * 100_000, "a comma-separated list or a JSON array: it is nested too deeply"),
+        (
+            "default_warehouse_storage",
+            '{"a":' * 100_000,
+            "a JSON object of names and values: it is nested too",
+        ),
+        (
+            "allowed_locations",
+            "[" * 100_000,
+            "a comma-separated list or a JSON array: it is nested too deeply",
+        ),
         ("default_warehouse_properties", r'{"a": "\ud800"}', "half of a character"),
         ("default_warehouse_overrides", r'{"\udfff": "a"}', "half of a character"),
     ],
