@@ -111,7 +111,12 @@ class Once:
         if isinstance(error, IdempotencyKeyTaken):
             return _winner(visit, claim, self._replay, error)
         status, _ = status_and_type(error)
-        if not 400 <= status < 500 or status in _NOT_FINAL or self._may_pass(error):
+        if not 400 <= status < 500 or status in _NOT_FINAL:
+            raise error
+        if self._may_pass(error):
+            # As below, an equal request may have been faster, and be what this one met.
+            if (earlier := self.earlier()) is not None:
+                return earlier
             raise error
         body = body_of(error, visit.request_id, visit.prefix)
         try:

@@ -449,13 +449,16 @@ def done(_result: str = "") -> Response:
     return no_content()
 
 
-def test_refusal_that_an_equal_request_caused_is_answered_like_that_request(visit: Visit) -> None:
+@pytest.mark.parametrize("refusal", [RequirementFailed("table already exists"), OrphansWait("a.t")])
+def test_refusal_that_an_equal_request_caused_is_answered_like_that_request(
+    visit: Visit, refusal: CommitFailed
+) -> None:
     claim = claim_of(visit)
     assert claim is not None
 
     def lose(_catalog: Catalog) -> Response:
         visit.catalog.server.idempotency_keys.record(claim, 200, "")
-        raise RequirementFailed("table already exists")
+        raise refusal
 
     assert run_once(visit, lose, done).status_code == 204
 
