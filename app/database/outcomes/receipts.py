@@ -41,6 +41,8 @@ MOST_FOUND = 100
 """How many receipts one look-up returns; a client may give many requests one id."""
 MOST_OF_A_JOB = 1_000
 """The same for a job of upkeep, which may try each of its commits many times."""
+AT_WORK_KEPT_MS = 86_400_000
+"""How much longer what is in progress is kept than what did not land."""
 LONGEST_WAIT_S, PAUSE_S = 5.0, 0.01
 
 _VALUES = {
@@ -222,9 +224,12 @@ class Receipts:
         """Do the same, but keep what has landed, or might if nothing kept it from that.
 
         A server that works on a request may have stood still for longer, and go on. What was given up must not land
-        then: its client has heard so.
+        then: its client has heard so. What is in progress is kept for a day more: it can be given up so long.
         """
-        may_come = (rows.c.outcome == "in-progress") | rows.c.facts.like(f'%"{_GIVEN_UP}": true%')
+        # Requests that are answered as an equal one was, or whose client has gone, leave theirs so if they were slow.
+        is_late = rows.c.commit_id >= id_of_time(before_ms - AT_WORK_KEPT_MS)
+        may_come = (rows.c.outcome == "in-progress") & is_late
+        may_come |= rows.c.facts.like(f'%"{_GIVEN_UP}": true%')
         is_old = rows.c.outcome != "landed", rows.c.commit_id < id_of_time(before_ms), ~may_come
         return delete_in_batches(self._database, rows.c.commit_id, *is_old, is_stopped=is_stopped)
 

@@ -21,7 +21,13 @@ from app.database.outcomes.receipt import (
     landed,
     time_of_id,
 )
-from app.database.outcomes.receipts import MOST_FOUND, GivenUpMeanwhile, Receipts, insert_landed
+from app.database.outcomes.receipts import (
+    AT_WORK_KEPT_MS,
+    MOST_FOUND,
+    GivenUpMeanwhile,
+    Receipts,
+    insert_landed,
+)
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance, Unmoved
 from app.database.pointers.pointer import PointerKind
@@ -242,7 +248,7 @@ def test_old_receipts_go_and_those_that_did_not_land_go_first(stores: Stores, re
     assert outcomes(receipts, *map(head, (1, 2, 3, 4))) == [None, None, Outcome.LANDED, Outcome.FAILED]
 
 
-def test_what_may_still_be_at_work_or_was_given_up_is_kept_as_long_as_what_landed(
+def test_what_may_still_be_at_work_is_kept_for_a_day_and_what_was_given_up_as_long_as_what_landed(
     stores: Stores, receipts: Receipts
 ) -> None:
     """A server that stood still for hours goes on where it was."""
@@ -260,7 +266,9 @@ def test_what_may_still_be_at_work_or_was_given_up_is_kept_as_long_as_what_lande
     with pytest.raises(GivenUpMeanwhile):
         put(stores, landed(head(1), NOW_MS, [CHANGE]))
     assert stores.there("a.t") == before
-    assert receipts.delete(NOW_MS + 9) == 2
+    assert receipts.delete_what_did_not_land(NOW_MS + 9 + AT_WORK_KEPT_MS) == 1
+    assert outcomes(receipts, head(1), head(2)) == [Outcome.FAILED, None]
+    assert receipts.delete(NOW_MS + 9) == 1
 
 
 @pytest.mark.postgres
