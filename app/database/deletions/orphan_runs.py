@@ -121,14 +121,15 @@ class OrphanRuns:
                 run_id = self._write_part(partial(add, together))
                 together = more
             self._database.write(partial(queue, together))
-        except (_NotQueued, IdempotencyKeyTaken) as error:
-            if run_id is not None:
-                self._take_back(run_id)
-            if isinstance(error, IdempotencyKeyTaken):
-                raise
+        except _NotQueued:
+            self._take_back(run_id)
             return False
+        except (IdempotencyKeyTaken, DatabaseUnavailable):
+            self._take_back(run_id)
+            raise
         except CommitStateUnknown as error:
             if not self._is_queued(queued_id, seen.uuid, report, error):
+                self._take_back(run_id)
                 raise DatabaseUnavailable(
                     "The database did not confirm the change, and has not made it: no orphans are marked"
                 ) from error
@@ -161,8 +162,10 @@ class OrphanRuns:
         except DatabaseUnavailable:
             raise unconfirmed from None
 
-    def _take_back(self, run_id: int) -> None:
-        """Delete what was written down of a run that is not queued."""
+    def _take_back(self, run_id: int | None) -> None:
+        """Delete what was written down of a run that is not queued; None if that is nothing."""
+        if run_id is None:
+            return
         is_run = entries.c.id == run_id, entries.c.state == "kept", entries.c.leases == 0
         # What cannot be deleted now goes with the rows that are old.
         with suppress(DatabaseUnavailable, CommitStateUnknown):

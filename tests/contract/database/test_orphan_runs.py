@@ -38,6 +38,10 @@ def rows_of_batches(stores: Stores) -> int:
     return stores.database.read(lambda connection: int(connection.scalars(number).one()))
 
 
+class Killed(Exception):
+    """Stands for the end of a server: nothing is taken back."""
+
+
 class LostReplies:
     """The writes of a database that does not confirm one of them."""
 
@@ -96,9 +100,9 @@ def test_others_write_while_very_many_are_marked(stores: Stores, runs: OrphanRun
 def test_what_was_not_marked_to_the_end_is_not_deleted(stores: Stores, runs: OrphanRuns) -> None:
     def broken_off() -> Iterator[OrphanBatch]:
         yield from batches(MANY)
-        raise DatabaseUnavailable("The database does not answer")
+        raise Killed
 
-    with pytest.raises(DatabaseUnavailable):
+    with pytest.raises(Killed):
         runs.mark(table(stores), "{}", 0, NOW_MS, broken_off())
 
     assert stores.file_deletions.lease(1_000) is None
@@ -190,8 +194,23 @@ def test_what_was_neither_confirmed_nor_marked_can_be_marked_again(
     with pytest.raises(DatabaseUnavailable, match="no orphans are marked"):
         runs.mark(table(stores), "{}", 0, NOW_MS, batches(number), claim())
 
+    assert rows_of_batches(stores) == 0
     assert stores.file_deletions.lease(1_000) is None
     assert runs.mark(table(stores), "{}", 0, NOW_MS, batches(number), claim())
+
+
+def test_what_was_written_down_is_taken_back_where_the_rest_cannot_be(
+    stores: Stores, runs: OrphanRuns
+) -> None:
+    def failing() -> Iterator[OrphanBatch]:
+        yield from batches(MANY - 1)
+        raise DatabaseUnavailable("gone")
+
+    with pytest.raises(DatabaseUnavailable, match="gone"):
+        runs.mark(table(stores), "{}", 0, NOW_MS, failing(), claim())
+
+    assert stores.file_deletions.counts() == {}
+    assert rows_of_batches(stores) == 0
 
 
 def test_who_has_lost_a_run_notes_no_progress(stores: Stores, runs: OrphanRuns) -> None:
@@ -212,9 +231,9 @@ def test_rows_of_what_was_not_marked_to_the_end_go_when_they_are_old(
 ) -> None:
     def broken_off() -> Iterator[OrphanBatch]:
         yield from batches(MANY)
-        raise DatabaseUnavailable("The database does not answer")
+        raise Killed
 
-    with pytest.raises(DatabaseUnavailable):
+    with pytest.raises(Killed):
         runs.mark(table(stores), "{}", 0, NOW_MS, broken_off())
     (run,) = runs.of_table(table(stores).uuid, 10)
 
