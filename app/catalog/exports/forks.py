@@ -49,11 +49,11 @@ def find_fork(
     Raises:
         FilesUnavailable, DatabaseUnavailable: safe to try again.
     """
-    history = _history(catalog, uuid, pointer_id, metadata)
-    if history is None:
+    seen = _seen(catalog, uuid, pointer_id, metadata)
+    if seen is None:
         return None
+    history, unknown = seen
     known = set(map(place_text, (at, *history.locations))) | _logged(metadata)
-    unknown = _listed(catalog, metadata, history)
     if unknown.keys() <= known:
         return None
     early = {place for place, file in unknown.items() if file.modified_ms < history.since_ms}
@@ -91,13 +91,12 @@ def find_view_fork(catalog: Catalog, pointer: Pointer, metadata: ViewMetadata) -
     Raises:
         FilesUnavailable, DatabaseUnavailable: safe to try again.
     """
-    history = _history(catalog, pointer.uuid, pointer.id, metadata)
-    if history is None:
+    seen = _seen(catalog, pointer.uuid, pointer.id, metadata)
+    if seen is None:
         return None
+    history, listed = seen
     known = set(map(place_text, (pointer.metadata_location, *history.locations)))
-    unknown = {
-        place: file for place, file in _listed(catalog, metadata, history).items() if place not in known
-    }
+    unknown = {place: file for place, file in listed.items() if place not in known}
     here = chain_facts(pointer.metadata_location, metadata)
     began = None if history.began_at is None else _read_view(catalog, history.began_at)
     beside = list[tuple[FoundView, ListedFile]]()
@@ -128,30 +127,26 @@ def fork_text(fork: Location) -> str:
     )
 
 
-def _history(
+def _seen(
     catalog: Catalog, uuid: TableUuid, pointer_id: int | None, metadata: TableMetadata | ViewMetadata
-) -> KnownFiles | None:
-    folder = metadata_folder(metadata.location, metadata.properties)
-    if not uuid or pointer_id is None or not catalog.has_rows or not is_allowed(catalog, folder):
-        return None
-    return catalog.server.metadata_sweeps.known_files(pointer_id, uuid)
+) -> tuple[KnownFiles, dict[str, ListedFile]] | None:
+    """Return what is known of a table or view, and the metadata files in its folder, by place.
 
-
-def _listed(
-    catalog: Catalog, metadata: TableMetadata | ViewMetadata, history: KnownFiles
-) -> dict[str, ListedFile]:
-    """Return the metadata files in the folder of a table or view, by place.
+    The folder comes first: of a commit there, its parent has landed and is known. The other way round, the second of
+    two commits that land meanwhile would seem to be built on one that is not known.
 
     What is older than all that is known may have been the table's, wherever it was then. Where the pointer began, its
     first file is known: what was built on that one may seem a little older than its registration.
     """
     folder = Location(metadata_folder(metadata.location, metadata.properties))
+    if not uuid or pointer_id is None or not catalog.has_rows or not is_allowed(catalog, folder):
+        return None
+    listed = [file for file in files_in(catalog.files, folder) if is_metadata_file(file.location)]
+    history = catalog.server.metadata_sweeps.known_files(pointer_id, uuid)
+    if history is None:
+        return None
     since_ms = history.since_ms - (CLOCKS_DIFFER_MS if history.began_at is not None else 0)
-    return {
-        place_text(file.location): file
-        for file in files_in(catalog.files, folder)
-        if is_metadata_file(file.location) and file.modified_ms >= since_ms
-    }
+    return history, {place_text(file.location): file for file in listed if file.modified_ms >= since_ms}
 
 
 def _newest(forks: Sequence[FoundTable | FoundView]) -> Location | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import delete
@@ -22,17 +23,21 @@ from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import preview_orphans
 from app.catalog.deletions.sweeps import sweep_one
+from app.catalog.exports import forks
+from app.catalog.exports.forks import find_fork
 from app.catalog.exports.writing import export_pointers
 from app.catalog.past.dropped import Wanted, purge_dropped, undrop
 from app.catalog.tables import purge_table
 from app.catalog.upkeep.table_health import table_health
 from app.catalog.views import ViewCommit, replace_view
 from app.database.backups import back_up
+from app.database.deletions.metadata_sweeps import KnownFiles, MetadataSweeps
 from app.database.schema.rows import pointer_history
 from app.engine.change.updates import AddViewVersion, SetCurrentViewVersion, SetProperties, Update
 from app.engine.model.ids import Location
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.errors import OrphansRefused
+from app.fileio.files import ListedFile, files_in
 from app.fileio.local import LocalFiles
 from app.recoveries import UndropRefused
 from tests.builders.catalogs import START_MS, new_warehouse, server_on, with_server
@@ -216,6 +221,34 @@ def test_an_old_backup_says_so_when_it_exports(
 
     assert f"{newest} was exported when this database knew more: the database is an old backup" in said[0]
     assert said[1] == ""
+
+
+@pytest.mark.parametrize("moment", ["behind the history", "before the folder"])
+def test_commits_that_land_while_a_table_is_looked_at_are_no_fork(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    metadata = load_table(catalog).metadata
+    pointer = catalog.server.pointers.find(catalog.warehouse.id, DEPARTURES)
+    assert pointer is not None
+    land = iter([lambda: [append_file(catalog, name) for name in "bc"]])
+    sweeps, known_files, list_files = catalog.server.metadata_sweeps, MetadataSweeps.known_files, files_in
+
+    def known_files_then_commits(*wanted: Any) -> KnownFiles | None:
+        found = known_files(sweeps, *wanted)
+        next(land)()
+        return found
+
+    def commits_then_files(*folder: Any) -> Iterator[ListedFile]:
+        next(land)()
+        return list_files(*folder)
+
+    if moment == "behind the history":
+        monkeypatch.setattr(sweeps, "known_files", known_files_then_commits)
+    else:
+        monkeypatch.setattr(forks, "files_in", commits_then_files)
+
+    assert find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata) is None
+    assert next(land, None) is None, "the commits have landed"
 
 
 def test_health_shows_a_commit_of_another_catalog(catalog: Catalog, other: Catalog) -> None:
