@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from itertools import takewhile
 from threading import Lock, get_ident
 from typing import Generic, TypeVar
 
@@ -27,6 +28,7 @@ class Lines(Generic[Item]):
         self._longest_wait_s = longest_wait_s
         self._lock = Lock()
         self._waiting: dict[Hashable, list[Turn[Item]]] = {}
+        self._holding = Lock()
 
     def is_busy(self, key: Hashable) -> bool:
         """Return whether something is at work for a line now, so that what enters it will wait."""
@@ -34,11 +36,13 @@ class Lines(Generic[Item]):
 
     def enter(self, key: Hashable, item: Item) -> Turn[Item]:
         """Take a turn in a line; it leads if nothing is at work there. A turn that leads must work or leave."""
-        turn = Turn(key, item)
+        return self._enter(Turn(key, item))
+
+    def _enter(self, turn: Turn[Item]) -> Turn[Item]:
         with self._lock:
-            line = self._waiting.get(key)
+            line = self._waiting.get(turn.key)
             if line is None:
-                self._waiting[key] = []
+                self._waiting[turn.key] = []
                 turn.leads = True
             else:
                 turn.called = Future()
@@ -47,9 +51,12 @@ class Lines(Generic[Item]):
 
     def wait(self, turn: Turn[Item]) -> bool:
         """Wait in a thread until a turn leads or is worked on; False if its time is over."""
+        return self._comes(turn, self._longest_wait_s)
+
+    def _comes(self, turn: Turn[Item], longest_wait_s: float) -> bool:
         if not turn.leads:
             try:
-                wait_for(turn.called, self._longest_wait_s)
+                wait_for(turn.called, longest_wait_s)
             except TimeoutError:
                 if self._has_left(turn):
                     return False
@@ -109,6 +116,27 @@ class Lines(Generic[Item]):
         self.work(turn, work)
         return True
 
+    @contextmanager
+    def hold(self, keys: Iterable[Hashable], longest_wait_s: float) -> Iterator[None]:
+        """Have the lines of several keys stand still during the block.
+
+        Those that come meanwhile wait. If the wait is too long, or another one holds lines, the block runs without
+        them: each that waits has a thread, and the one that leads a line may need it.
+
+        Args:
+            keys: the lines; the caller may lead none of them.
+            longest_wait_s: for how long to wait for each.
+        """
+        with ExitStack() as held:
+            if self._holding.acquire(blocking=False):
+                held.callback(self._holding.release)
+                for key in keys:
+                    turn = self._enter(Turn[Item](key))
+                    held.callback(self.leave, turn)
+                    if not self._comes(turn, longest_wait_s):
+                        break
+            yield
+
     def leave(self, turn: Turn[Item]) -> None:
         """Leave the line, unless the item is being worked on; the next one leads if this turn did."""
         if self._has_left(turn):
@@ -145,7 +173,8 @@ class Lines(Generic[Item]):
             with begin():
                 with self._lock:
                     line = self._waiting[turn.key]
-                    others, line[:] = line[: self._most - 1], line[self._most - 1 :]
+                    others = list(takewhile(lambda each: each.has_item, line[: self._most - 1]))
+                    del line[: len(others)]
                 group += others
                 work([each.item for each in group])
         except BaseException as error:  # noqa: BLE001 - raised again by `work`
@@ -170,11 +199,14 @@ class Lines(Generic[Item]):
 class Turn(Generic[Item]):
     """One item's turn in a line."""
 
-    __slots__ = ("called", "error", "item", "key", "leads")
+    __slots__ = ("called", "error", "has_item", "item", "key", "leads")
 
-    def __init__(self, key: Hashable, item: Item) -> None:
+    def __init__(self, key: Hashable, *item: Item) -> None:
+        """Without an item it only holds the line, and is never worked on."""
         self.key = key
-        self.item = item
+        self.has_item = bool(item)
+        if item:
+            (self.item,) = item
         self.called: Future[None]
         """Done as soon as it leads or has been worked on. Only a turn that did not lead at once has it."""
         self.leads = False

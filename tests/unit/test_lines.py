@@ -48,6 +48,60 @@ def test_items_that_come_meanwhile_go_together_in_their_order() -> None:
     assert lines._waiting == {}
 
 
+def test_held_lines_stand_still_and_nobody_works_on_those_who_hold_them() -> None:
+    lines, work = Lines[int](most=9, longest_wait_s=10), Held()
+    is_held, let_go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lines.hold(["t", "u"], 10):
+            is_held.set()
+            assert let_go.wait(10)
+
+    with ThreadPoolExecutor(6) as threads:
+        joined = [threads.submit(lines.join, "t", 0, work)]
+        assert work.begun.wait(10)
+        joined.append(threads.submit(lines.join, "t", 1, work))
+        comes(lines, "t", 1)
+        holding = threads.submit(hold)
+        comes(lines, "t", 2)
+        joined.append(threads.submit(lines.join, "t", 2, work))
+        comes(lines, "t", 3)
+        work.let_go.set()
+
+        assert is_held.wait(10)
+        joined.append(threads.submit(lines.join, "u", 3, work))
+        comes(lines, "u", 1)
+        assert [each.result(10) for each in joined[:2]] == [True, True]
+        assert work.groups == [[0], [1]]
+        let_go.set()
+        holding.result(10)
+        assert [each.result(10) for each in joined] == [True] * 4
+    assert sorted(work.groups[2:]) == [[2], [3]]
+    assert lines._waiting == {}
+
+
+def test_of_two_that_hold_lines_the_second_goes_on_without() -> None:
+    lines = Lines[int](most=3, longest_wait_s=10)
+    with lines.hold(["t"], 10), lines.hold(["t"], 10):
+        assert waiting(lines, "t") == 0
+    with lines.hold(["t"], 10):
+        assert lines.is_busy("t")
+    assert lines._waiting == {}
+
+
+def test_who_waits_in_vain_to_hold_lines_goes_on_without() -> None:
+    lines, work = Lines[int](most=3, longest_wait_s=10), Held()
+    with ThreadPoolExecutor(1) as threads:
+        joined = threads.submit(lines.join, "t", 0, work)
+        assert work.begun.wait(10)
+        with lines.hold(["t", "u"], 0.01):
+            assert waiting(lines, "t") == 0
+            assert not lines.is_busy("u")
+        work.let_go.set()
+        assert joined.result(10)
+    assert lines._waiting == {}
+
+
 def test_lines_do_not_wait_for_each_other() -> None:
     lines, work = Lines[int](most=3, longest_wait_s=10), Held()
     with ThreadPoolExecutor(1) as threads:

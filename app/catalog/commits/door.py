@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 
 from app import telemetry
@@ -23,7 +23,7 @@ from app.errors import IcetowerError
 log = logging.getLogger(__name__)
 
 
-def land_all(wishes: Sequence[Wish[M, D]]) -> None:
+def land_all(wishes: Sequence[Wish[M, D]], lines: Collection[Hashable] = ()) -> None:
     """Carry out what several requests want of one name, or one request of several names.
 
     All of it lands in one transaction. Intentions of one name are applied in order and written as one metadata file.
@@ -33,7 +33,7 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
     catalog = wishes[0].catalog
     attempts = max(1, catalog.rules.commit_attempts)
     names = frozenset[str]().union(*(wish.names for wish in wishes))
-    lost = attempt_in_turn(catalog.server, names, attempts, lambda: _attempt(catalog, wishes))
+    lost = attempt_in_turn(catalog.server, names, attempts, lambda: _attempt(catalog, wishes), lines)
     give_up(wishes, lost, attempts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import groupby
 from typing import Any, Generic
 
@@ -25,7 +25,7 @@ class Landing(Generic[M, D]):
         """Stand in the line of the intention's name; `finish` or `leave` must follow."""
         self._wish = Wish(catalog, [intention])
         self._lines = catalog.server.commit_lines
-        key = (catalog.warehouse.id, intention.kind.of_pointer, intention.identifier)
+        key = _line_of(catalog, intention)
         if self._lines.is_busy(key):
             self._wish.read_ahead()
         self._turn = self._lines.enter(key, self._wish)
@@ -87,11 +87,16 @@ def land_one(catalog: Catalog, intention: Intention[M, D]) -> Landed[M, D]:
 def land(catalog: Catalog, intentions: Sequence[Intention[M, D]]) -> list[Landed[M, D]]:
     """Carry out intentions in one transaction, and return each one's result, name by name.
 
-    Raises like `land_one`, but waits for no other commit.
+    Raises like `land_one`. The first attempt waits for no other commit: it may be one to a name that hangs.
     """
     wish = Wish(catalog, intentions)
-    land_all([wish])
+    land_all([wish], {_line_of(catalog, intention) for intention in intentions})
     return wish.results()
+
+
+def _line_of(catalog: Catalog, intention: Intention[M, D]) -> Hashable:
+    """Return in which line the commits to a name wait for each other."""
+    return catalog.warehouse.id, intention.kind.of_pointer, intention.identifier
 
 
 def _work(wishes: list[Wish[Any, Any]]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
+from contextlib import nullcontext
 from typing import Final, TypeVar
 
 from app import telemetry
@@ -21,6 +22,8 @@ from app.standings import LandedSnapshot, Standing
 
 FIRST_PAUSE_S: Final = 0.002
 LONGEST_PAUSE_S: Final = 0.05
+LONGEST_WAIT_S: Final = 1.0
+"""For the line of each name. Who waits in vain goes on, as for the turns of processes."""
 Loser = TypeVar("Loser")
 
 
@@ -77,16 +80,22 @@ def _landed(snapshot: Snapshot) -> LandedSnapshot:
 
 
 def attempt_in_turn(
-    server: Server, names: Collection[str], most: int, attempt: Callable[[], Sequence[Loser]]
+    server: Server,
+    names: Collection[str],
+    most: int,
+    attempt: Callable[[], Sequence[Loser]],
+    lines: Collection[Hashable] = (),
 ) -> Sequence[Loser]:
     """Attempt until nothing has lost a race; return what has lost the last one.
 
     After each race that was lost, others are let go on for milliseconds, and other processes are asked for a turn.
+    Then those of this process wait, too, if there are lines to hold.
 
     Args:
         names: what the attempts are for.
         most: how many attempts there are, at least 1.
         attempt: returns what has lost a race.
+        lines: those of the names, where the caller leads none of them.
     """
     lost: Sequence[Loser] = ()
     for number in range(most):
@@ -95,7 +104,8 @@ def attempt_in_turn(
             server.turns.ask(names)
             longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**number)
             server.pause(random.uniform(0.2, 1.0) * longest_s)  # noqa: S311 - back-off, not a secret
-        with server.turns.hold(names):
+        held = server.commit_lines.hold(lines, LONGEST_WAIT_S) if number and lines else nullcontext()
+        with held, server.turns.hold(names):
             lost = attempt()
         if not lost:
             break

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import threading
+import time
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from app.catalog.commits.dry_runs import dry_run_transaction
+from app.catalog.commits.landing import land_one
 from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
@@ -18,6 +24,7 @@ from app.engine.change.updates import (
 )
 from app.engine.model.ids import Location, SnapshotId
 from app.errors import CommitStateUnknown, InvalidUpdate, NoSuchTable, RequirementFailed
+from app.lines import Lines
 from tests.builders.catalogs import with_server
 from tests.builders.tables import (
     DEPARTURES,
@@ -124,6 +131,34 @@ def test_table_that_a_transaction_only_asserts_about_must_stay_as_it_was(catalog
         "the other table moved in between, so everything was checked again"
     )
     assert load_table(catalog, ARRIVALS).metadata.properties == {"rival": "first"}
+
+
+def test_commits_to_one_of_its_tables_wait_for_a_transaction_that_has_lost_a_race(catalog: Catalog) -> None:
+    table_in(catalog)
+    table_in(catalog, ARRIVALS)
+    rivals, lines = list[threading.Thread](), Lines[Any](8, 30.0)
+    others = with_server(catalog, commit_lines=lines)
+    line = (catalog.warehouse.id, TABLES.of_pointer, ARRIVALS)
+
+    def rival(name: str) -> None:
+        land_one(others, TableCommit(ARRIVALS, [], [SetProperties(updates={name: "set"})]))
+
+    def step(name: str) -> None:
+        if name != "before_put":
+            return
+        rivals.append(threading.Thread(target=rival, args=(f"rival-{len(rivals)}",)))
+        rivals[-1].start()
+        while rivals[-1].is_alive() and not lines._waiting.get(line):
+            time.sleep(0.001)
+
+    changes = [TableCommit(name, [], [SetProperties(updates={"a": "b"})]) for name in (DEPARTURES, ARRIVALS)]
+    rules = replace(catalog.rules, commit_attempts=2)
+    commit_transaction(with_server(catalog, commit_lines=lines, rules=rules, step=step), changes)
+    for each in rivals:
+        each.join(10)
+
+    assert set(load_table(catalog, ARRIVALS).metadata.properties) >= {"a", "rival-0", "rival-1"}
+    assert len(rivals) == 2
 
 
 @pytest.mark.parametrize("is_first", [True, False])
