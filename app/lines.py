@@ -124,7 +124,7 @@ class Lines(Generic[Item]):
         them: each that waits has a thread, and the one that leads a line may need it.
 
         Args:
-            keys: the lines; the caller may lead none of them.
+            keys: the lines; the caller must not lead any of them.
             longest_wait_s: for how long to wait for each.
         """
         with ExitStack() as held:

@@ -1,4 +1,4 @@
-"""What pytest-xdist is told of the tests: who runs them together, and that each has an id of its own."""
+"""Which tests pytest-xdist runs in one process, and that each has an id of its own."""
 
 from __future__ import annotations
 

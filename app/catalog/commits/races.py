@@ -11,6 +11,7 @@ from app import telemetry
 from app.catalog.commits.intentions import Base
 from app.catalog.context.kinds import M
 from app.catalog.context.server import Server
+from app.database.connections.process_turns import LONGEST_WAIT_S
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.change.landed_since import LandedSince, landed_between, landed_since
 from app.engine.change.updates import Update
@@ -22,8 +23,6 @@ from app.standings import LandedSnapshot, Standing
 
 FIRST_PAUSE_S: Final = 0.002
 LONGEST_PAUSE_S: Final = 0.05
-LONGEST_WAIT_S: Final = 1.0
-"""For the line of each name. Who waits in vain goes on, as for the turns of processes."""
 Loser = TypeVar("Loser")
 
 
@@ -95,7 +94,7 @@ def attempt_in_turn(
         names: what the attempts are for.
         most: how many attempts there are, at least 1.
         attempt: returns what has lost a race.
-        lines: those of the names, where the caller leads none of them.
+        lines: those of the names; empty if the caller leads one of them.
     """
     lost: Sequence[Loser] = ()
     for number in range(most):

@@ -98,7 +98,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
     unknown, believed = UnknownReaders(server), _believed_time(server)
 
     def attempt(*steps: Callable[[], object]) -> None:
-        """Do each step by itself: one that fails keeps none of the others waiting."""
+        """Do each step by itself: the others do not wait for one that fails."""
         for step in steps:
             if not stop.is_set():
                 _survive(step)

@@ -130,7 +130,7 @@ class MetadataSweeps:
             locations.update(each for each in (row.location, row.previous_location) if each is not None)
             if row.previous_location is None:
                 first_files.setdefault(row.at_ms, row.location)
-        # Mostly there are none of these. Found by their order, all events of all tables would be looked through.
+        # Mostly there are no such events. The sum keeps the database from reading all events of all tables in order.
         others = self._events(events.uuid == uuid, ~of_pointer, order=events.sequence + 0) if uuid else ()
         for row in others:
             locations.update(each for each in (row.location, row.previous_location) if each is not None)
