@@ -10,11 +10,12 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
 from tests.distribution import ByFile
+from tests.servers.cloud_stores import azure, google
 from tests.servers.postgres import own_postgres_server, postgres_server
 from tests.servers.s3 import s3_server
 from tests.servers.webhdfs import fake_hdfs, hdfs
 
-__all__ = ["fake_hdfs", "hdfs", "own_postgres_server", "postgres_server", "s3_server"]
+__all__ = ["azure", "fake_hdfs", "google", "hdfs", "own_postgres_server", "postgres_server", "s3_server"]
 
 # Time limits per example would make a slow machine fail: speed is measured in benchmarks/.
 settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])

@@ -1,4 +1,4 @@
-"""What FileIO promises, on each implementation: memory, local disk, HDFS, an S3-compatible server."""
+"""What FileIO promises, on each implementation: memory, local disk, HDFS, stores of objects."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from app.fileio.schemes import files_for
 from app.fileio.tails import Tail, TailReads, read_tail
 from tests.builders.counting_files import CountingFiles
 from tests.builders.failing_files import FailingFiles
+from tests.servers.cloud_stores import KINDS, CloudStore
 from tests.servers.s3 import S3Server
 from tests.servers.webhdfs import HdfsPlace
 
@@ -64,7 +65,9 @@ class Store:
         return Location("/".join([self.root, *parts]))
 
 
-@pytest.fixture(params=["memory", "local", "counting", "hdfs", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.fixture(
+    params=["memory", "local", "counting", "hdfs", *KINDS, pytest.param("s3", marks=pytest.mark.s3)]
+)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     match request.param:
         case "memory":
@@ -79,6 +82,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
             place: HdfsPlace = request.getfixturevalue("hdfs")
             again = {**place.storage, "hdfs.request-timeout": "9"}
             return Store(files_for(place.storage), Location(place.new_root()), lambda: files_for(again))
+        case "azure" | "google" as kind:
+            cloud: CloudStore = request.getfixturevalue(kind)
+            same = cloud.same_storage()
+            return Store(files_for(cloud.storage), Location(cloud.new_root()), lambda: files_for(same))
         case _:
             server: S3Server = request.getfixturevalue("s3_server")
             server.create_bucket(_BUCKET)

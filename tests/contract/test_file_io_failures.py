@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import socket
 import threading
 import time
@@ -376,6 +377,26 @@ def test_gcs_that_refuses_is_told_so(server: AnsweringServer) -> None:
             FilesUnavailable, match="gs://bucket/x: the store refuses access with these credentials"
         ):
             call(Location("gs://bucket/x"))
+
+
+def test_gcs_lists_what_is_in_folders_of_a_folder(server: AnsweringServer) -> None:
+    """In a listing of one folder Google names the folders in it, and pyarrow leaves those out."""
+    deep = {
+        "kind": "storage#object",
+        "bucket": "bucket",
+        "name": "wh/t/data/x",
+        "size": "5",
+        "generation": "1",
+        "timeCreated": "2026-11-28T00:00:00Z",
+        "updated": "2026-11-28T00:00:00Z",
+    }
+    folders = {"kind": "storage#objects", "prefixes": ["wh/t/"]}
+    server.by_part_of_path = {"delimiter": (200, json.dumps(folders).encode())}
+    server.body = json.dumps({"kind": "storage#objects", "items": [deep]}).encode()
+
+    (file,) = _gcs(server.port).list_files(Location("gs://bucket/wh"))
+
+    assert (file.location, file.size_bytes) == ("gs://bucket/wh/t/data/x", 5)
 
 
 @pytest.mark.slow

@@ -40,7 +40,8 @@ def open_gcs(settings: StorageSettings) -> ObjectStore:
             raise InvalidLocation(f"Not a bucket and a key: {location!r}")
         return Place(filesystem, f"{bucket}/{key}" if key else bucket)
 
-    return ObjectStore(locate, secrets=settings.secrets)
+    # pyarrow (26) leaves out the folders that Google names beside a folder's objects.
+    return ObjectStore(locate, secrets=settings.secrets, lists_folders=False)
 
 
 def arguments_of(settings: StorageSettings) -> dict[str, Any]:

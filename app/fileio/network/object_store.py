@@ -98,6 +98,7 @@ class ObjectStore:
         locate: finds the place of a location; raises InvalidLocation, InvalidSetting or what pyarrow raises.
         secrets: never shown in an error.
         leaves_partial_files: a failed write may leave a file that is not whole.
+        lists_folders: a listing of a folder alone names the folders in it.
     """
 
     def __init__(
@@ -106,10 +107,12 @@ class ObjectStore:
         *,
         secrets: tuple[str, ...] = (),
         leaves_partial_files: bool = False,
+        lists_folders: bool = True,
     ) -> None:
         self._locate = locate
         self._secrets = secrets
         self._leaves_partial_files = leaves_partial_files
+        self._lists_folders = lists_folders
 
     def read(self, location: Location, expect: Callable[[int], None] = _ignore) -> bytes:
         content = self.read_at_most(location, sys.maxsize, expect)
@@ -215,7 +218,7 @@ class ObjectStore:
             place.filesystem.create_dir(place.path, recursive=True)
 
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
-        return self._listed_below(Location(prefix.rstrip("/")), 0)
+        return self._listed_below(Location(prefix.rstrip("/")), 0 if self._lists_folders else _LEVELS)
 
     def _listed_below(self, folder: Location, depth: int) -> Iterator[ListedFile]:
         """Yield the files below a folder.
