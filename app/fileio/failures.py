@@ -54,8 +54,8 @@ def object_store_failure(
 ) -> IcetowerError:
     """Return the error to raise when pyarrow fails."""
     reason = _reason(error, secrets)
-    # What pyarrow says of a path before it asks the store, or of half of a surrogate pair.
-    if isinstance(error, ValueError):
+    # What pyarrow says of a path before it asks the store, or of half of a surrogate pair. Google's answers look alike.
+    if isinstance(error, ValueError) and not reason.startswith("google::cloud::Status("):
         return InvalidLocation(f"Cannot {verb} {location!r}: {reason}")
     clue = reason.replace(location.partition("://")[2].partition("/")[2], "")  # a path may contain any word
     if verb == "read" and _GONE.search(clue):  # it was there when its size was asked for

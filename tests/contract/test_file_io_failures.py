@@ -379,6 +379,15 @@ def test_gcs_that_refuses_is_told_so(server: AnsweringServer) -> None:
             call(Location("gs://bucket/x"))
 
 
+def test_what_gcs_calls_an_invalid_request_says_nothing_of_the_location(server: AnsweringServer) -> None:
+    server.say(400)
+    files = _gcs(server.port)
+
+    for call in (files.read, files.exists, files.delete, lambda at: files.write_new(at, b"")):
+        with pytest.raises(FilesUnavailable, match="Cannot .* gs://bucket/x-0b5a9b5e.*INVALID_ARGUMENT"):
+            call(Location("gs://bucket/x-0b5a9b5e-0000-4000-8000-00000000cafe"))
+
+
 def test_gcs_lists_what_is_in_folders_of_a_folder(server: AnsweringServer) -> None:
     """In a listing of one folder Google names the folders in it, and pyarrow leaves those out."""
     deep = {
