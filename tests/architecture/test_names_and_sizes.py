@@ -90,6 +90,7 @@ def test_imports_stand_at_the_top() -> None:
         "app/catalog/deletions/orphan_search.py",
         "app/database/connections/dialects.py",
         "app/database/statements/inserts.py",
+        "app/fileio/network/adls.py",
         "app/fileio/schemes.py",
         "app/formats/avro/container.py",
         "app/formats/parquet/footers.py",

@@ -10,15 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
-from pyarrow import fs
 
 from app.engine.model.ids import Location
 from app.errors import FileExists, FileMissing, FilesUnavailable, Throttled
 from app.fileio.files import FileIO
-from app.fileio.network.object_store import ObjectStore, Place
 from app.fileio.schemes import files_for
 
 _LOCATION = Location("s3://bucket/wh/t/metadata/x")
@@ -242,20 +239,6 @@ def test_an_upload_of_which_a_part_failed_is_never_completed(server: AnsweringSe
     assert f"PUT {path}" not in server.asked
 
 
-def test_a_store_that_shows_files_while_they_are_written_gets_its_half_file_deleted(tmp_path: Path) -> None:
-    """As HDFS and Azure do. Here a local file system plays that part, on a disk that is always full."""
-    name = "0b5a9b5e-0000-4000-8000-00000000cafe"
-    (tmp_path / name).symlink_to("/dev/full")
-    store = ObjectStore(
-        lambda _: Place(fs.LocalFileSystem(), str(tmp_path / name)), leaves_partial_files=True
-    )
-
-    with pytest.raises(FilesUnavailable, match="No space left on device"):
-        store.write_new(Location(f"hdfs://host/{name}"), b"content")
-
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_name_with_a_uuid_is_written_in_one_request(server: AnsweringServer) -> None:
     server.say(200)
 
@@ -384,7 +367,7 @@ def test_what_gcs_calls_an_invalid_request_says_nothing_of_the_location(server: 
     files = _gcs(server.port)
 
     for call in (files.read, files.exists, files.delete, lambda at: files.write_new(at, b"")):
-        with pytest.raises(FilesUnavailable, match="Cannot .* gs://bucket/x-0b5a9b5e.*INVALID_ARGUMENT"):
+        with pytest.raises(FilesUnavailable, match=r"Cannot .* gs://bucket/x-0b5a9b5e.*INVALID_ARGUMENT"):
             call(Location("gs://bucket/x-0b5a9b5e-0000-4000-8000-00000000cafe"))
 
 
@@ -414,7 +397,6 @@ def test_gcs_that_is_dead_is_unavailable(dead_port: int) -> None:
         _gcs(dead_port).read(Location("gs://bucket/x"))
 
 
-@pytest.mark.slow
 def test_azure_that_is_dead_is_unavailable_and_tells_no_secret(dead_port: int) -> None:
     authority = f"127.0.0.1:{dead_port}"
     files = files_for(
@@ -427,7 +409,7 @@ def test_azure_that_is_dead_is_unavailable_and_tells_no_secret(dead_port: int) -
         }
     )
 
-    with pytest.raises(FilesUnavailable, match="Could not connect to server") as raised:
+    with pytest.raises(FilesUnavailable, match="no connection") as raised:
         files.read(Location("abfss://container@account.dfs.core.windows.net/x"))
 
     assert "a-signature" not in str(raised.value)

@@ -1,20 +1,21 @@
-"""Azure Data Lake Storage and Blob Storage: storage settings in, an ObjectStore out."""
+"""Azure Data Lake Storage and Blob Storage: storage settings in, an AzureStore out."""
 
 from __future__ import annotations
 
 import base64
 import functools
 import re
-from typing import Any
-
-from pyarrow import fs
+from typing import TYPE_CHECKING
 
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation, InvalidSetting
-from app.fileio.failures import opening_failure
 from app.fileio.locations import bucket_and_key, is_key
-from app.fileio.network.object_store import ObjectStore, Place
 from app.fileio.storage_settings import StorageSettings
+
+if TYPE_CHECKING:
+    from azure.storage.blob import BlobServiceClient
+
+    from app.fileio.network.azure_store import AzureStore, Blob
 
 SETTINGS = frozenset(
     {
@@ -33,26 +34,26 @@ SETTINGS = frozenset(
     }
 )
 
+_KEYS = ("adls.account-key", "adls.auth.shared-key.account.key")
+_IDENTITY = ("adls.tenant-id", "adls.client-id", "adls.client-secret")
 _MOST_ACCOUNTS = 32
+_CLOUD = "core.windows.net"
 
-# Azure's library ends the whole process when it reads a host that is none, or a port that is no number.
 _HOST = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _AUTHORITY = re.compile(rf"\.?{_HOST.pattern}(?::([0-9]{{1,5}}))?")
 
 
-def open_adls(settings: StorageSettings) -> ObjectStore:
+def open_adls(settings: StorageSettings) -> AzureStore:
     """Return the store of `adls.` settings; without keys, with Azure's default credentials."""
-    key = settings.find("adls.account-key", "adls.auth.shared-key.account.key")
     check_settings(settings)
+    # Its library takes half a second to import: only for those who use it.
+    from app.fileio.network.azure_store import AzureStore, Blob, open_service
 
     @functools.lru_cache(maxsize=_MOST_ACCOUNTS)
-    def filesystem_of(account: str, domain: str) -> Any:
-        try:
-            return fs.AzureFileSystem(account, **_arguments(settings, key, domain))
-        except (OSError, ValueError) as error:
-            raise opening_failure("abfs", settings.secrets, error) from error
+    def service_of(account: str, domain: str) -> BlobServiceClient:
+        return open_service(_url(settings, account, domain), _credential(settings, account))
 
-    def locate(location: Location) -> Place:
+    def locate(location: Location) -> Blob:
         authority, path = bucket_and_key(location)
         container, _, host = authority.partition("@")
         account, _, domain = host.partition(".")
@@ -60,22 +61,32 @@ def open_adls(settings: StorageSettings) -> ObjectStore:
         if (
             not container
             or not _HOST.fullmatch(f"{account}.{domain}" if domain else account)
-            or not is_key(path)
+            or not is_key(f"{container}/{path}")
         ):
             raise InvalidLocation(f"Cannot use {location!r}; expected abfss://container@account.host/path")
-        return Place(filesystem_of(account, domain), f"{container}/{path}" if path else container)
+        return Blob(service_of(account, domain), container, path)
 
-    return ObjectStore(locate, secrets=settings.secrets, leaves_partial_files=True)
+    return AzureStore(locate, secrets=settings.secrets)
 
 
 def check_settings(settings: StorageSettings) -> None:
-    """Refuse what would end the process; raises `InvalidSetting`."""
-    _check_key(settings.find("adls.account-key", "adls.auth.shared-key.account.key"))
+    """Check that settings make sense; raises `InvalidSetting`."""
+    _check_credentials(settings)
     _check_authorities(settings)
+    for name in ("adls.blob-storage-scheme", "adls.dfs-storage-scheme"):
+        if settings.find(name) not in {None, "http", "https"}:
+            raise InvalidSetting(f"Storage setting {name} must be http or https")
 
 
-def _check_key(key: str | None) -> None:
-    """Refuse what is not Base64: Azure's library would end the whole process."""
+def _check_credentials(settings: StorageSettings) -> None:
+    key = settings.find(*_KEYS)
+    if key is not None and settings.find("adls.sas-token") is not None:
+        raise InvalidSetting("Storage settings adls.account-key and adls.sas-token do not go together")
+    identity = [name for name in _IDENTITY if settings.find(name)]
+    if identity and identity not in ([*_IDENTITY], ["adls.client-id"]):
+        raise InvalidSetting(
+            f"Storage settings {', '.join(_IDENTITY)} go together; adls.client-id alone is a managed identity"
+        )
     try:
         base64.b64decode(key or "", validate=True)
     except ValueError as error:
@@ -89,20 +100,29 @@ def _check_authorities(settings: StorageSettings) -> None:
             raise InvalidSetting(f"Storage setting {name} must be like .blob.core.windows.net or host:port")
 
 
-def _arguments(settings: StorageSettings, key: str | None, domain: str) -> dict[str, Any]:
+def _url(settings: StorageSettings, account: str, domain: str) -> str:
+    """Return where the blobs of an account are."""
+    scheme = settings.find("adls.blob-storage-scheme") or "https"
     # `dfs.core.windows.net` or `blob.core.windows.net`, or those of a sovereign cloud: one account has both.
     _, dot, cloud = domain.partition(".")
-    arguments = {
-        "account_key": key,
-        "sas_token": settings.find("adls.sas-token"),
-        "tenant_id": settings.find("adls.tenant-id"),
-        "client_id": settings.find("adls.client-id"),
-        "client_secret": settings.find("adls.client-secret"),
-        "blob_storage_authority": settings.find("adls.blob-storage-authority")
-        or (f".blob.{cloud}" if dot else None),
-        "blob_storage_scheme": settings.find("adls.blob-storage-scheme"),
-        "dfs_storage_authority": settings.find("adls.dfs-storage-authority")
-        or (f".dfs.{cloud}" if dot else None),
-        "dfs_storage_scheme": settings.find("adls.dfs-storage-scheme"),
-    }
-    return {name: value for name, value in arguments.items() if value is not None}
+    found = settings.find("adls.blob-storage-authority") or f".blob.{cloud if dot else _CLOUD}"
+    # An emulator has one host for all accounts.
+    return f"{scheme}://{account}{found}" if found.startswith(".") else f"{scheme}://{found}/{account}"
+
+
+def _credential(settings: StorageSettings, account: str) -> object:
+    """Return what shows who asks; an identity comes before a key."""
+    from azure import identity
+    from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
+
+    tenant, client, secret = (settings.find(name) for name in _IDENTITY)
+    if tenant and client and secret:
+        return identity.ClientSecretCredential(tenant, client, secret)
+    if client:
+        return identity.ManagedIdentityCredential(client_id=client)
+    key, token = settings.find(*_KEYS), settings.find("adls.sas-token")
+    if key is not None:
+        return AzureNamedKeyCredential(account, key)
+    if token is not None:
+        return AzureSasCredential(token.removeprefix("?"))
+    return identity.DefaultAzureCredential()

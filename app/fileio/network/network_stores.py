@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from app.engine.model.ids import Location
 from app.fileio.failures import opening_failure
@@ -15,7 +15,10 @@ from app.fileio.network.object_store import ObjectStore
 from app.fileio.network.punctual_store import PunctualStore
 from app.fileio.storage_settings import StorageSettings
 
-OPENERS: Final[Mapping[str, Callable[[StorageSettings], ObjectStore | HdfsStore]]] = {
+if TYPE_CHECKING:
+    from app.fileio.network.azure_store import AzureStore
+
+OPENERS: Final[Mapping[str, Callable[[StorageSettings], ObjectStore | HdfsStore | AzureStore]]] = {
     "s3": s3.open_s3,
     "s3a": s3.open_s3,
     "s3n": s3.open_s3,

@@ -97,7 +97,6 @@ class ObjectStore:
     Args:
         locate: finds the place of a location; raises InvalidLocation, InvalidSetting or what pyarrow raises.
         secrets: never shown in an error.
-        leaves_partial_files: a failed write may leave a file that is not whole.
         lists_folders: a listing of a folder alone names the folders in it.
     """
 
@@ -106,12 +105,10 @@ class ObjectStore:
         locate: Callable[[Location], Place],
         *,
         secrets: tuple[str, ...] = (),
-        leaves_partial_files: bool = False,
         lists_folders: bool = True,
     ) -> None:
         self._locate = locate
         self._secrets = secrets
-        self._leaves_partial_files = leaves_partial_files
         self._lists_folders = lists_folders
 
     def read(self, location: Location, expect: Callable[[int], None] = _ignore) -> bytes:
@@ -155,15 +152,9 @@ class ObjectStore:
             raise FileExists(location)
         with self._translated("write", location):
             place = self._file_at(location)
-            try:
-                # Without compression=None, pyarrow would compress what is called `….gz` once more.
-                with place.filesystem.open_output_stream(place.path, compression=None) as stream:
-                    stream.write(content)
-            except _FAILURES:
-                if self._leaves_partial_files:
-                    with contextlib.suppress(*_FAILURES):
-                        place.filesystem.delete_file(place.path)
-                raise
+            # Without compression=None, pyarrow would compress what is called `….gz` once more.
+            with place.filesystem.open_output_stream(place.path, compression=None) as stream:
+                stream.write(content)
 
     def delete(self, location: Location) -> None:
         # On S3 pyarrow looks for the file first, and afterwards puts an empty object in the place of its directory;

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown, FilesUnavailable, InvalidSetting
@@ -19,6 +19,9 @@ from app.fileio.network.hdfs_store import HdfsStore
 from app.fileio.network.object_store import ObjectStore
 from app.fileio.tails import Tail
 from app.fileio.trees import FolderEntry, tree_of
+
+if TYPE_CHECKING:
+    from app.fileio.network.azure_store import AzureStore
 
 _BYTES_A_SECOND: Final = 1 << 20
 """Files may take so much longer as they are large."""
@@ -42,7 +45,10 @@ class PunctualStore:
     """
 
     def __init__(
-        self, store: ObjectStore | HdfsStore, answer_s: float = ANSWER_SECONDS, listing_s: float = _LISTING_S
+        self,
+        store: ObjectStore | HdfsStore | AzureStore,
+        answer_s: float = ANSWER_SECONDS,
+        listing_s: float = _LISTING_S,
     ) -> None:
         self._store = store
         self._answer_s = answer_s
@@ -90,13 +96,13 @@ class PunctualStore:
         return self._called("delete", location, lambda _: tree.remove_folder(location))
 
     def replace(self, location: Location, content: bytes) -> None:
-        self._called("write", location, lambda _: self._store.replace(location, content))
+        self._called("write", location, lambda _: tree_of(self._store, location).replace(location, content))
 
     def list_folder(self, location: Location) -> list[FolderEntry] | None:
-        return self._called("list", location, lambda _: self._store.list_folder(location))
+        return self._called("list", location, lambda _: tree_of(self._store, location).list_folder(location))
 
     def create_folder(self, location: Location) -> None:
-        self._called("write", location, lambda _: self._store.create_folder(location))
+        self._called("write", location, lambda _: tree_of(self._store, location).create_folder(location))
 
     def delete(self, location: Location) -> None:
         self._called("delete", location, lambda _: self._store.delete(location))

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import fs
 
 from app.errors import InvalidSetting
-from app.fileio.network import adls, gcs, s3
+from app.fileio.network import gcs, s3
 from app.fileio.storage_settings import StorageSettings
 
 
@@ -88,7 +88,6 @@ def test_every_argument_is_one_that_pyarrow_takes() -> None:
     fs.GcsFileSystem(
         **gcs.arguments_of(StorageSettings({"gcs.oauth2.token": "t", "gcs.oauth2.token-expires-at": "0"}))
     )
-    fs.AzureFileSystem("a", **adls._arguments(StorageSettings({}), "a2V5", "dfs.core.windows.net"))
 
 
 def test_a_gcs_token_comes_with_its_time() -> None:
@@ -109,23 +108,3 @@ def test_a_gcs_host_is_scheme_and_authority(host: str) -> None:
 
     assert (arguments["scheme"], arguments["endpoint_override"]) == ("http", "127.0.0.1:4443")
     assert arguments["anonymous"] is True
-
-
-@pytest.mark.parametrize(
-    ("domain", "blob", "dfs"),
-    [
-        ("dfs.core.windows.net", ".blob.core.windows.net", ".dfs.core.windows.net"),
-        ("blob.core.windows.net", ".blob.core.windows.net", ".dfs.core.windows.net"),
-        ("dfs.core.chinacloudapi.cn", ".blob.core.chinacloudapi.cn", ".dfs.core.chinacloudapi.cn"),
-    ],
-)
-def test_an_azure_account_has_two_hosts_in_its_cloud(domain: str, blob: str, dfs: str) -> None:
-    arguments = adls._arguments(StorageSettings({}), None, domain)
-
-    assert arguments == {"blob_storage_authority": blob, "dfs_storage_authority": dfs}
-
-
-def test_azure_settings_are_passed_on() -> None:
-    arguments = adls._arguments(StorageSettings({"adls.sas-token": "t", "adls.tenant-id": "n"}), None, "")
-
-    assert arguments == {"sas_token": "t", "tenant_id": "n"}

@@ -1,0 +1,271 @@
+"""Files in Azure's Blob Storage, through Azure's own library."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from azure.core.exceptions import (
+    AzureError,
+    HttpResponseError,
+    ServiceRequestError,
+    ServiceRequestTimeoutError,
+    ServiceResponseError,
+    ServiceResponseTimeoutError,
+)
+from azure.storage.blob import BlobClient, BlobProperties, BlobServiceClient, ContainerClient, LinearRetry
+
+from app.engine.model.ids import Location
+from app.errors import FileExists, FileMissing, InvalidLocation
+from app.fileio.failures import object_store_failure
+from app.fileio.files import ListedFile
+from app.fileio.network.object_store import UUID_IN_NAME
+from app.fileio.tails import Tail
+
+_CONNECT_S: Final = 2
+_ANSWER_S: Final = 10
+_FIRST_BYTES: Final = 4 << 20
+"""Come with the first answer, which says how large a file is."""
+_LATER_BYTES: Final = 32 << 20
+_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
+"""What Azure's library raises where an answer lacks what it looks for in it."""
+_FAILURES = (AzureError, OSError, *_UNREADABLE)
+
+# It writes a line for each request.
+logging.getLogger("azure").setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A location as Azure has it: an account's storage, a container, and a name in it."""
+
+    service: BlobServiceClient
+    container: str
+    name: str
+
+    def client(self) -> BlobClient:
+        return self.service.get_blob_client(self.container, self.name)
+
+    def container_client(self) -> ContainerClient:
+        return self.service.get_container_client(self.container)
+
+
+def open_service(url: str, credential: Any) -> BlobServiceClient:
+    """Return an account's Blob Storage; safe to use from many threads.
+
+    Args:
+        url: where it is.
+        credential: one of Azure's library.
+    """
+    return BlobServiceClient(
+        url,
+        credential=credential,
+        retry_policy=LinearRetry(backoff=1, retry_total=1, random_jitter_range=1),
+        permit_redirects=False,
+        raw_response_hook=_check_answer,
+        connection_timeout=_CONNECT_S,
+        read_timeout=_ANSWER_S,
+        max_single_get_size=_FIRST_BYTES,
+        max_chunk_get_size=_LATER_BYTES,
+    )
+
+
+def _check_answer(answer: Any) -> None:
+    """Refuse what is not Azure's: a proxy's page is no listing, its 404 no missing file."""
+    if "x-ms-request-id" not in answer.http_response.headers:
+        # No error of the library's, which would ask again.
+        raise OSError(f"HTTP status {answer.http_response.status_code}: the answer is not Azure's")
+
+
+def _ignore(_size_bytes: int) -> None:
+    return None
+
+
+class AzureStore:
+    """A FileIO over Blob Storage.
+
+    Accounts with a hierarchical namespace answer the same requests; there a folder is a blob that says so, as it is
+    where Hadoop has made one. To this store it is no file.
+
+    Args:
+        locate: finds the blob of a location; raises InvalidLocation.
+        secrets: never shown in an error.
+    """
+
+    def __init__(self, locate: Callable[[Location], Blob], *, secrets: tuple[str, ...] = ()) -> None:
+        self._locate = locate
+        self._secrets = secrets
+
+    def read(self, location: Location, expect: Callable[[int], None] = _ignore) -> bytes:
+        content = self.read_at_most(location, sys.maxsize, expect)
+        assert content is not None
+        return content
+
+    def read_at_most(
+        self, location: Location, max_bytes: int, expect: Callable[[int], None] = _ignore
+    ) -> bytes | None:
+        """Return a file's content, or None if it is larger; `expect` hears its size before."""
+        with self._translated("read", location):
+            stream = self._file_at(location).client().download_blob()
+            if _is_folder(stream.properties):
+                raise FileMissing(location)
+            if stream.size > max_bytes:
+                return None
+            expect(stream.size)
+            return _whole(stream.readall(), stream.size)
+
+    def read_tail(self, location: Location, most_bytes: int, expect: Callable[[int], None] = _ignore) -> Tail:
+        """Return the last bytes of a file and its size; `expect` hears how many bytes are read."""
+        with self._translated("read", location):
+            client = self._file_at(location).client()
+            said = client.get_blob_properties()
+            if _is_folder(said):
+                raise FileMissing(location)
+            wanted = min(_size(said), most_bytes)
+            if not wanted:
+                return Tail(said.size, b"")
+            expect(wanted)
+            stream = client.download_blob(offset=said.size - wanted, length=wanted)
+            return Tail(said.size, _whole(stream.readall(), wanted))
+
+    def write_new(self, location: Location, content: bytes) -> None:
+        with self._translated("write", location):
+            client = self._file_at(location).client()
+            try:
+                client.upload_blob(content, retry_total=0)
+            except (ServiceRequestError, ServiceResponseError) as error:
+                # It may have been put. Where the name is unique by itself, what is there then is ours.
+                is_late = isinstance(error, (ServiceRequestTimeoutError, ServiceResponseTimeoutError))
+                if is_late or not UUID_IN_NAME.search(location):
+                    raise
+                client.upload_blob(content, overwrite=True, retry_total=0)
+
+    def delete(self, location: Location) -> None:
+        with self._translated("delete", location), contextlib.suppress(FileMissing):
+            try:
+                self._file_at(location).client().delete_blob()
+            except HttpResponseError as error:
+                # A folder that is not empty is no file.
+                if not _is_missing(error) and _code(error) != "DirectoryIsNotEmpty":
+                    raise
+
+    def delete_empty_folder(self, location: Location) -> bool:  # noqa: ARG002 - folders are left to who made them
+        return False
+
+    def exists(self, location: Location) -> bool:
+        return self.find_file(location) is not None
+
+    def find_file(self, location: Location) -> ListedFile | None:
+        with self._translated("read", location):
+            try:
+                said = self._file_at(location).client().get_blob_properties()
+            except HttpResponseError as error:
+                if _is_missing(error):
+                    return None
+                raise
+            return None if _is_folder(said) else _listed(location, said)
+
+    def list_files(self, prefix: Location) -> Iterator[ListedFile]:
+        folder = Location(prefix.rstrip("/"))
+        with self._translated("list", folder):
+            blob = self._locate(folder)
+            start = f"{blob.name}/" if blob.name else ""
+            found = blob.container_client().list_blobs(name_starts_with=start, include=["metadata"])
+            pages: Any = found.by_page()  # typed without the token that it has
+        following = None
+        while True:
+            with self._translated("list", folder):
+                try:
+                    page = list(next(pages, ()))
+                except HttpResponseError as error:
+                    if _is_missing(error):
+                        return
+                    raise
+                listed = [
+                    _listed(Location(f"{folder}/{said.name[len(start) :]}"), said)
+                    for said in page
+                    if not (_is_folder(said) or said.name.endswith("/"))
+                ]
+                if pages.continuation_token and pages.continuation_token == following:
+                    raise OSError("the listing goes round")
+                following = pages.continuation_token
+            yield from listed
+            if not following:
+                return
+
+    def _file_at(self, location: Location) -> Blob:
+        if location.endswith("/") or location.count("/") < 3:
+            raise InvalidLocation(f"Not a file: {location}")
+        return self._locate(location)
+
+    @contextlib.contextmanager
+    def _translated(self, verb: str, location: Location) -> Iterator[None]:
+        try:
+            yield
+        except HttpResponseError as error:
+            if verb == "read" and _is_missing(error):
+                raise FileMissing(location) from error
+            if verb == "write" and _code(error) in {"BlobAlreadyExists", "ConditionNotMet"}:
+                raise FileExists(location) from error
+            raise object_store_failure(verb, location, _reason(error), self._secrets) from error
+        except _FAILURES as error:
+            raise object_store_failure(verb, location, _reason(error), self._secrets) from error
+
+
+def _is_missing(error: HttpResponseError) -> bool:
+    """Say whether Azure says that what was asked for is not there."""
+    return error.status_code == 404 and bool(_code(error))
+
+
+def _code(error: HttpResponseError) -> str:
+    """Return what Azure calls an error; empty if the answer does not say."""
+    headers = getattr(error.response, "headers", {})
+    return str(headers.get("x-ms-error-code") or getattr(error, "error_code", None) or "")
+
+
+def _reason(error: Exception) -> Exception:
+    """Return an error of one line; the library's own may hold addresses and signed texts."""
+    if isinstance(error, HttpResponseError) and error.status_code is not None:
+        first = (error.message or "").partition("\n")[0]
+        return OSError(
+            ": ".join(part for part in (f"HTTP status {error.status_code}", _code(error), first) if part)
+        )
+    if isinstance(error, ServiceRequestError):
+        return OSError("no connection")
+    if isinstance(error, ServiceResponseError):
+        return OSError("the answer ended early")
+    if isinstance(error, AzureError):
+        return OSError(str(error.message).partition("\n")[0])
+    if isinstance(error, _UNREADABLE) and not isinstance(
+        error, UnicodeError
+    ):  # of half a surrogate pair in a location
+        return OSError(f"the answer is not as Azure's are: {error}")
+    return error
+
+
+def _is_folder(said: BlobProperties) -> bool:
+    """Say whether the metadata of a blob mark it as a folder."""
+    metadata = {name.lower(): value.lower() for name, value in (said.metadata or {}).items()}
+    return "true" in (metadata.get("hdi_isfolder"), metadata.get("is_directory"))
+
+
+def _size(said: BlobProperties) -> int:
+    if not isinstance(said.size, int):
+        raise OSError("the answer does not say how large the blob is")
+    return said.size
+
+
+def _listed(location: Location, said: BlobProperties) -> ListedFile:
+    if said.last_modified is None:
+        raise OSError("the answer does not say when the blob was written")
+    return ListedFile(location, _size(said), int(said.last_modified.timestamp() * 1000))
+
+
+def _whole(content: bytes, size_bytes: int) -> bytes:
+    if len(content) != size_bytes:
+        raise OSError(f"The answer has {len(content)} bytes instead of {size_bytes}")
+    return content
