@@ -20,7 +20,7 @@ from app.catalog.context.server import Server
 from app.catalog.deletions.orphan_search import check_may_delete, files_now_ms, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.reached_states import ReachedStates
-from app.catalog.deletions.runner import Hold
+from app.catalog.deletions.runner import LEASE_MS, Hold, PlanOutdated
 from app.catalog.exports.forks import CLOCKS_DIFFER_MS, find_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.pointers.pointer import Pointer
@@ -86,14 +86,33 @@ def sweep_one(server: Server) -> bool:
         if fork is not None:
             log.warning("what no commit landed of table %s stays: %s", pointer.identifier, fork_text(fork))
             return True
-    owner = Owner.of(pointer.uuid, pointer.id, metadata)
-    delete_orphans(catalog, owner, not_of_others(catalog, pointer.uuid, doomed))
+    _delete(catalog, pointer, metadata, not_of_others(catalog, pointer.uuid, doomed))
     if files.newest_version <= current:
         written = [
             location for location, modified_ms in files.contents if since_ms <= modified_ms < known.moved_ms
         ]
-        delete_orphans(catalog, owner, _unreached(catalog, pointer, metadata, written))
+        _delete(catalog, pointer, metadata, _unreached(catalog, pointer, metadata, written))
     return True
+
+
+def _delete(catalog: Catalog, pointer: Pointer, metadata: TableMetadata, doomed: Sequence[Location]) -> None:
+    """Delete files while an entry in the queue keeps them from being registered."""
+    if not doomed:
+        return
+    queue = catalog.server.file_deletions
+    deletion = queue.begin_sweep(pointer, catalog.now_ms(), LEASE_MS)
+    if deletion is None:
+        log.info(
+            "what no commit landed of table %s stays: it was registered anew, is gone, or may share its files",
+            pointer.identifier,
+        )
+        return
+    try:
+        delete_orphans(catalog, Owner.of(pointer.uuid, pointer.id, metadata), doomed, Hold(catalog, deletion))
+    except PlanOutdated:
+        log.info("what no commit landed of table %s is looked for anew", pointer.identifier)
+    # Not after an error: what the store was asked to delete may go until the lease is over.
+    queue.finish(deletion, "done")
 
 
 def own_files(
@@ -219,9 +238,7 @@ def _note_current(
                 note(manifest.manifest_path)
 
 
-def delete_orphans(
-    catalog: Catalog, owner: Owner, doomed: Sequence[Location], hold: Hold | None = None
-) -> None:
+def delete_orphans(catalog: Catalog, owner: Owner, doomed: Sequence[Location], hold: Hold) -> None:
     """Delete files that nothing names, as far as `deletable` and other tables allow.
 
     Args:
@@ -232,13 +249,11 @@ def delete_orphans(
     """
     if not doomed:
         return
-    hold_on = hold.now_and_then if hold is not None else lambda: None
-    readers, deleted = OtherReaders(catalog, owner, hold_on), 0
+    readers, deleted = OtherReaders(catalog, owner, hold.now_and_then), 0
     for start in range(0, len(doomed), BATCH):
-        if hold is not None:
-            hold.before_a_look()
+        hold.before_a_look()
         for location in readers.unread(deletable(catalog, owner, doomed[start : start + BATCH])):
-            hold_on()
+            hold.now_and_then()
             catalog.files.delete(location)
             deleted += 1
     log.info("deleted %d files of table %s that no commit landed", deleted, owner.uuid)

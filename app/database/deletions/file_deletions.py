@@ -6,12 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, select, update
 
 from app.database.connections.clock import database_now_ms, is_held, read_now_ms
 from app.database.connections.database import Database
 from app.database.pointers.foreign_files import are_deleted_now
-from app.database.pointers.left_files import BegunDeletion, begin_deletion, begun_deletions
+from app.database.pointers.left_files import BegunDeletion, begin_deletion, begun_deletions, insert_sweep
 from app.database.pointers.pointer import Pointer
 from app.database.schema.rows import file_deletions as rows
 from app.database.schema.rows import warehouses
@@ -39,7 +39,10 @@ class Deletion:
     pointer_id: int | None
     """The table's pointer; None for a purge that an older build has queued."""
     expired: str | None
-    """What an expiry took out, the report of marked orphans, or the places of a purged table, as JSON."""
+    """What an expiry took out, the report of marked orphans, or the places of a purged table, as JSON.
+
+    None for orphans that are not marked: what servers left, which is deleted where it is found.
+    """
     leases: int
     """How often it was leased, with this time: who has it later has a higher number."""
     empty_looks: int
@@ -82,6 +85,10 @@ _HAS_EXPIRED = (
     .limit(1)
 )
 _HAS_FAILED = (rows.c.state == "queued") & (rows.c.attempts > 0)
+
+
+class _NotBegun(Exception):
+    """A sweep may delete nothing: what was to be written down is undone."""
 
 
 class FileDeletions:
@@ -152,6 +159,35 @@ class FileDeletions:
         return self._database.write(
             lambda connection: begin_deletion(connection, is_ours, pointer_id, uuid, registration)
         )
+
+    def begin_sweep(self, seen: Pointer, now_ms: int, lease_ms: int) -> Deletion | None:
+        """Queue, lease and begin the deletion of what servers left of a table.
+
+        A worker that gets it when the lease is over, as after a crash, only ends it: a later sweep finds the rest.
+
+        Args:
+            seen: the table's pointer as the files were looked for.
+            now_ms: epoch milliseconds.
+            lease_ms: how long no other worker gets it.
+
+        Returns:
+            None if nothing may be deleted: the table was registered anew since, or is gone, or another one may share
+            the files.
+
+        Raises:
+            CommitStateUnknown: safe to try again.
+        """
+
+        def begin(connection: Connection) -> Deletion:
+            number = insert_sweep(connection, seen, now_ms, lease_ms)
+            if number is None:
+                raise _NotBegun
+            return Deletion(*connection.execute(select(*_COLUMNS).where(rows.c.id == number)).one())
+
+        try:
+            return self._database.write(begin)
+        except _NotBegun:
+            return None
 
     def hold(self, deletion: Deletion, lease_ms: int, *, must_be_unbroken: bool = False) -> bool:
         """Hold a leased entry for longer; False if another worker has it, or has finished it.

@@ -122,8 +122,31 @@ def queue_orphans(connection: Connection, deletion_id: int, uuid: TableUuid, gra
     return connection.execute(queued.values(values)).rowcount == 1
 
 
+def insert_sweep(connection: Connection, seen: Pointer, now_ms: int, lease_ms: int) -> int | None:
+    """Add an entry, leased already, for what servers left of a table; returns its id.
+
+    None if the table was registered anew or is gone, or its files may be another's: then the transaction must be
+    undone.
+    """
+    number = _insert(
+        connection,
+        seen,
+        now_ms,
+        kind="orphans",
+        metadata_location=seen.metadata_location,
+        state="queued",
+        not_before_ms=database_now_ms(),
+        leased_until_ms=database_now_ms() + lease_ms,
+        leases=1,
+    )
+    begins = begin_deletion(connection, rows.c.id == number, seen.id, seen.uuid, seen.registration)
+    return number if begins else None
+
+
 def _has_queued_orphans(connection: Connection, uuid: TableUuid) -> bool:
-    is_queued = rows.c.uuid == uuid, rows.c.kind == "orphans", rows.c.state == "queued"
+    # What is not marked, but swept, has no report.
+    is_marked = rows.c.kind == "orphans", rows.c.expired.is_not(None)
+    is_queued = rows.c.uuid == uuid, *is_marked, rows.c.state == "queued"
     return connection.scalars(select(rows.c.id).where(*is_queued).limit(1)).first() is not None
 
 
@@ -255,13 +278,20 @@ def exclude(connection: Connection, *, registrations: bool) -> None:
         connection.execute(select(lock(_LOCK)))
 
 
-def _insert(connection: Connection, pointer: Pointer, now_ms: int, **values: Any) -> int:
+def _insert(
+    connection: Connection,
+    pointer: Pointer,
+    now_ms: int,
+    *,
+    leased_until_ms: int | ColumnElement[int] = 0,
+    **values: Any,
+) -> int:
     statement = insert(rows).values(
         warehouse_id=pointer.warehouse_id,
         uuid=pointer.uuid,
         identifier=str(pointer.identifier),
         attempts=0,
-        leased_until_ms=0,
+        leased_until_ms=leased_until_ms,
         created_ms=now_ms,
         pointer_id=pointer.id,
         **values,

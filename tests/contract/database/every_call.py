@@ -96,6 +96,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "delete_expired": lambda stores: stores.idempotency_keys.delete_expired(NOW_MS * 2),
     "lease": lambda stores: stores.file_deletions.lease(1000),
     "begin": lambda stores: stores.file_deletions.begin(NEVER_LEASED, None),
+    "begin a sweep": lambda stores: stores.file_deletions.begin_sweep(NEVER_SEEN, NOW_MS, 1000),
     "finish": lambda stores: stores.file_deletions.finish(NEVER_LEASED, "done"),
     "old rows": lambda stores: OldRows(stores.database).delete(1_000),
     "mark orphans": lambda stores: OrphanRuns(stores.database).mark(

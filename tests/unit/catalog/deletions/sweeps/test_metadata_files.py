@@ -18,16 +18,17 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.file_names import mark_of, new_file_uuid
 from app.catalog.deletions import runner
+from app.catalog.deletions.orphans import orphan_runs
 from app.catalog.deletions.runner import LEASE_MS
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.tables import NewTable, purge_table
 from app.catalog.views import NewView
-from app.database.deletions.file_deletions import Deletion
+from app.database.deletions.file_deletions import Deletion, FileDeletions
 from app.database.schema.rows import dropped, metadata_sweeps, pointer_history, pointers
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.errors import FileMissing
+from app.errors import FileMissing, FilesBeingDeleted, FilesUnavailable
 from app.fileio.memory import MemoryFiles
 from app.formats.metadata.own_names import own_version
 from tests.builders.catalogs import catalog_on, with_rules, with_server
@@ -187,6 +188,96 @@ def test_nothing_goes_while_a_twin_is_there_or_sweeps_are_off(old_table: Catalog
     assert sweep_one(old_table.server)
 
     assert old_table.files.exists(Location(left))
+
+
+def readable_orphan(catalog: Catalog) -> Location:
+    """Write what a killed commit of a real server leaves: it can be registered."""
+    location = Location(orphan(catalog, 2))
+    store = catalog.files
+    assert isinstance(store, AgedFiles)
+    store.delete(location)
+    store.write_new(location, load_table(catalog).metadata.to_json())
+    store.age(location)
+    return location
+
+
+def test_what_goes_just_then_cannot_be_registered(
+    old_table: Catalog, store: AgedFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, delete_file = readable_orphan(old_table), store.delete
+    refused: list[FilesBeingDeleted] = []
+
+    def register_then_delete(location: Location) -> None:
+        with pytest.raises(FilesBeingDeleted, match="orphans") as refusal:
+            named.register(old_table, TABLES, DEPARTURES, location, overwrite=True)
+        refused.append(refusal.value)
+        delete_file(location)
+
+    monkeypatch.setattr(store, "delete", register_then_delete)
+    assert sweep_one(old_table.server)
+
+    assert len(refused) == 1
+    assert not store.exists(left)
+    assert old_table.server.file_deletions.counts() == {"done": 1}
+    assert orphan_runs(old_table, DEPARTURES) == []
+
+
+def test_what_was_registered_after_the_look_stays(
+    old_table: Catalog, store: AgedFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, begin = readable_orphan(old_table), FileDeletions.begin_sweep
+
+    def register_first(queue: FileDeletions, *wanted: Any) -> Deletion | None:
+        named.register(old_table, TABLES, DEPARTURES, left, overwrite=True)
+        return begin(queue, *wanted)
+
+    monkeypatch.setattr(FileDeletions, "begin_sweep", register_first)
+    stay = set(store._files)
+    assert sweep_one(old_table.server)
+
+    assert set(store._files) == stay
+    assert old_table.server.file_deletions.counts() == {}
+
+
+def test_a_sweep_that_is_killed_or_fails_keeps_registrations_away_for_ten_minutes(
+    old_table: Catalog, store: AgedFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not known whether what it asked the store to delete is still to go."""
+    left, queue = readable_orphan(old_table), old_table.server.file_deletions
+
+    def fail(_location: Location) -> None:
+        raise FilesUnavailable("The store does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "delete", fail)
+        with pytest.raises(FilesUnavailable):
+            sweep_one(old_table.server)
+    assert not work_off_one(old_table.server)
+    with pytest.raises(FilesBeingDeleted):
+        named.register(old_table, TABLES, ARRIVALS, left)
+
+    let_queue_age(queue, LEASE_MS)
+    assert work_off_one(old_table.server)
+    assert store.exists(left)
+    assert queue.counts() == {"done": 1}
+    named.register(old_table, TABLES, ARRIVALS, left)
+
+
+def test_a_sweep_that_is_to_end_goes_on_another_day(
+    old_table: Catalog, store: AgedFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table has as many of these files as its servers were killed in commits."""
+    gone, delete_file, is_stopping = [orphan(old_table, 2) for _ in range(3)], store.delete, threading.Event()
+
+    def end_then(location: Location) -> None:
+        delete_file(location)
+        is_stopping.set()
+
+    monkeypatch.setattr(store, "delete", end_then)
+    assert sweep_one(with_server(old_table, is_stopping=is_stopping).server)
+
+    assert sum(store.exists(Location(each)) for each in gone) == 2
+    assert old_table.server.file_deletions.counts() == {"done": 1}
 
 
 def test_a_purge_collects_them_too(old_table: Catalog, store: AgedFiles) -> None:
