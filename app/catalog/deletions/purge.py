@@ -48,6 +48,8 @@ class PurgedPlaces:
     """Whether all is deleted that the table named, and only what was too young then is left to be looked for."""
     is_last: bool = False
     """Whether only the metadata file is left of what the table named, if anything is."""
+    is_gone: bool = False
+    """Whether that was deleted, too."""
 
     @staticmethod
     def of(metadata: TableMetadata) -> PurgedPlaces:
@@ -64,13 +66,14 @@ class PurgedPlaces:
             Location(found["metadata-folder"]),
             found["waits"],
             found.get("is-last", False),  # Older builds did not note it.
+            found.get("is-gone", False),
         )
 
     def owner(self, deletion: Deletion) -> Owner:
         """Return the table on whose behalf files are deleted there."""
         return Owner(deletion.uuid, deletion.pointer_id, names_of(self.places))
 
-    def to_json(self, *, waits: bool, is_last: bool = False) -> str:
+    def to_json(self, *, waits: bool, is_last: bool = False, is_gone: bool = False) -> str:
         """Return it as the queue keeps it."""
         return json.dumps(
             {
@@ -78,6 +81,7 @@ class PurgedPlaces:
                 "metadata-folder": self.metadata_folder,
                 "waits": waits,
                 "is-last": is_last,
+                "is-gone": is_gone,
             }
         )
 
@@ -91,8 +95,8 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
 
     Raises:
         FilesUnavailable: a file could not be read or deleted, or the store is not there; safe to try again.
-        InvalidMetadata: the table's metadata cannot be read, or nothing was found for hours, or there are commits to it
-            that the database does not know; nothing was deleted.
+        InvalidMetadata: the table's metadata cannot be read or is gone, or nothing was found for hours, or there are
+            commits to it that the database does not know; nothing more was deleted.
         CorruptMetadata: a manifest list or manifest cannot be read; nothing was deleted.
         PlanOutdated: what was found is no longer right, or another worker has ended the purge.
     """
@@ -105,13 +109,19 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     try:
         metadata = catalog.read_file(TABLES, deletion.metadata_location)
     except MetadataFileMissing:
-        if purged is not None and purged.is_last:  # An earlier attempt got through everything.
+        if purged is not None and purged.is_gone:  # An earlier attempt got through everything.
             return _end(catalog, hold, purged, ())
+        if catalog.server.file_deletions.was_purged(deletion):
+            return "done"
         absence = absence_of_table(catalog, deletion.metadata_location)
-        if absence is None:
-            return "done" if purged is None else _end(catalog, hold, purged, ())
         wait_for_store(catalog, deletion, absence)
-        raise InvalidMetadata(absence) from None
+        if purged is not None and purged.is_last:
+            return _end(catalog, hold, purged, ())
+        raise InvalidMetadata(
+            absence
+            or f"The table's metadata file {deletion.metadata_location} is gone, so it is not known which files the "
+            "table had; what is left of them stays"
+        ) from None
     if deletion.empty_looks:
         catalog.server.file_deletions.note_empty_looks(deletion, 0)
     if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):
@@ -139,7 +149,12 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     def note_last() -> None:
         catalog.server.file_deletions.note(deletion, purged.to_json(waits=False, is_last=True))
 
-    delete_groups(catalog, hold, owner, groups, None, readers.unread, before_last=note_last)
+    def note_gone() -> None:
+        catalog.server.file_deletions.note(deletion, purged.to_json(waits=False, is_last=True, is_gone=True))
+
+    delete_groups(
+        catalog, hold, owner, groups, None, readers.unread, before_last=note_last, after_last=note_gone
+    )
     return _end(catalog, hold, purged, list(itertools.chain.from_iterable(groups.values())))
 
 

@@ -144,6 +144,7 @@ def delete_groups(
     registration: int | None,
     unread: Callable[[Sequence[Location]], list[Location]],
     before_last: Callable[[], object] = lambda: None,
+    after_last: Callable[[], object] = lambda: None,
 ) -> None:
     """Delete group after group: the next group begins when all of the one before is deleted.
 
@@ -157,6 +158,7 @@ def delete_groups(
         registration: the one of the table's pointer as the files were looked for; None if there was no pointer.
         unread: returns those of some files that no other table reaches, as `OtherReaders` does.
         before_last: called when all groups but the last one are deleted.
+        after_last: called when all are.
 
     Raises:
         FilesUnavailable: a file could not be deleted, or another table not be read; safe to try again.
@@ -181,6 +183,8 @@ def delete_groups(
                 # What names these files must stay until they are gone.
                 delete_all(catalog, hold, what, going, pool)
                 deleted[name] += len(going)
+            if number == len(groups):
+                after_last()
             catalog.server.step(f"{_STEPS[deletion.kind]}_{name}_deleted")
     counts = ", ".join(f"{count} {name}" for name, count in deleted.items())
     log.info("%s: deleted %s", what, counts or "nothing")

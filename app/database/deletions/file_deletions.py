@@ -11,7 +11,13 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, select,
 from app.database.connections.clock import database_now_ms, is_held, read_now_ms
 from app.database.connections.database import Database
 from app.database.pointers.foreign_files import are_deleted_now
-from app.database.pointers.left_files import BegunDeletion, begin_deletion, begun_deletions, insert_sweep
+from app.database.pointers.left_files import (
+    BegunDeletion,
+    begin_deletion,
+    begun_deletions,
+    comes_back,
+    insert_sweep,
+)
 from app.database.pointers.pointer import Pointer
 from app.database.schema.rows import file_deletions as rows
 from app.database.schema.rows import warehouses
@@ -290,6 +296,17 @@ class FileDeletions:
         )
         found = self._database.read(lambda connection: connection.execute(query).first())
         return None if found is None else Purge(Location(found.metadata_location), found.expired)
+
+    def was_purged(self, deletion: Deletion) -> bool:
+        """Say whether another purge has deleted the same files: they had two names."""
+        query = select(rows.c.id).where(
+            rows.c.uuid == deletion.uuid,
+            rows.c.kind == "purge",
+            rows.c.metadata_location == deletion.metadata_location,
+            rows.c.id != deletion.id,
+            (rows.c.state == "done") | comes_back(),
+        )
+        return self._database.read(lambda connection: connection.scalars(query.limit(1)).first()) is not None
 
     def waiting(self, warehouse_id: int, most: int, uuid: TableUuid | None = None) -> list[WaitingDeletion]:
         """Return entries that have failed, and wait or were given up lately; the oldest first.

@@ -270,6 +270,52 @@ def test_a_purge_that_has_deleted_its_last_file_ends_where_nothing_is_found(
     assert work(away) == {"done": 1}
 
 
+@FOUND
+def test_a_purge_that_was_broken_off_before_its_last_file_waits_for_its_store(
+    away: Catalog, store: MemoryFiles, monkeypatch: pytest.MonkeyPatch, *, other: str
+) -> None:
+    last, delete_file = load_table(away, DEPARTURES).location, store.delete
+
+    def killed_before_the_last(location: Location) -> None:
+        if location == last:
+            raise Killed
+        delete_file(location)
+
+    purge_table(away, DEPARTURES)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "delete", killed_before_the_last)
+        with pytest.raises(Killed):
+            work(away)
+    assert [file.location for file in store.list_files(Location(AWAY))] == [last]
+
+    with unmounted(store, other=other):
+        assert work(away) == {"queued": 1}
+
+    assert work(away) == {"done": 1}
+    assert list(store.list_files(Location(AWAY))) == []
+
+
+def test_a_purge_of_which_only_the_last_file_may_be_left_ends_after_some_hours(
+    away: Catalog, store: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last, delete_file = load_table(away, DEPARTURES).location, store.delete
+
+    def killed_after_the_last(location: Location) -> None:
+        delete_file(location)
+        if location == last:
+            raise Killed
+
+    purge_table(away, DEPARTURES)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "delete", killed_after_the_last)
+        with pytest.raises(Killed):
+            work(away)
+
+    for _ in range(MOST_LOOKS):
+        assert work(away) == {"queued": 1}
+    assert work(away) == {"done": 1}
+
+
 def test_what_was_too_young_for_a_purge_is_waited_for_when_its_store_is_away(
     away: Catalog, store: MemoryFiles
 ) -> None:
