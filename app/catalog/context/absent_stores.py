@@ -26,7 +26,7 @@ def check_store_is_there(catalog: Catalog, missing: str) -> None:
 
 
 def absence_of_store(catalog: Catalog, missing: str) -> str | None:
-    """Return what to do if neither the folder of a missing file nor a root has any; else None.
+    """Say so if neither the folder of a missing file nor a root has any; None if one has.
 
     Raises:
         FilesUnavailable: the store does not answer.
@@ -45,7 +45,7 @@ def check_table_is_there(catalog: Catalog, missing: str) -> None:
 
 
 def absence_of_table(catalog: Catalog, missing: str) -> str | None:
-    """Return what to do if the folder of a missing metadata file has no file at all; else None.
+    """Say so if the folder of a missing metadata file has no file at all; None if it has.
 
     Files of others do not say so: a warehouse's storage settings may be those of another store for a while.
 
@@ -57,7 +57,10 @@ def absence_of_table(catalog: Catalog, missing: str) -> str | None:
 
 def _check(absence: str | None) -> None:
     if absence is not None:
-        raise FilesUnavailable(absence)
+        raise FilesUnavailable(
+            f"{absence}. Bring it back, or let go what the catalog has there (`icetower table unregister --unread`, "
+            "`icetower dropped purge`)"
+        )
 
 
 def _absence(catalog: Catalog, missing: str, *places: str) -> str | None:
@@ -65,8 +68,7 @@ def _absence(catalog: Catalog, missing: str, *places: str) -> str | None:
         return None
     return (
         f"It is not known whether {missing} is gone: nothing at all is found in {places[-1]}, as if its disk "
-        "were not mounted, its bucket not there, or the storage settings those of another store. Bring it back, or "
-        "let go what the catalog has there (`icetower table unregister --unread`, `icetower dropped purge`)"
+        "were not mounted, its bucket not there, or the storage settings those of another store"
     )
 
 

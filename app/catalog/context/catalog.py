@@ -322,7 +322,7 @@ def own_catalog(server: Server, warehouse_id: int) -> Catalog:
 
 @contextmanager
 def new_in_warehouse(catalog: Catalog) -> Iterator[None]:
-    """Say that the warehouse is gone if that is why a namespace cannot be made.
+    """Say that the warehouse is gone if that is why nothing can be added to it.
 
     Raises:
         NoSuchWarehouse: another server has dropped it within the last second.

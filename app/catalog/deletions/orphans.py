@@ -7,7 +7,7 @@ from itertools import islice
 
 import orjson
 
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, new_in_warehouse
 from app.catalog.context.deletable import BATCH
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.orphan_reports import OrphanReport, report_of
@@ -40,7 +40,7 @@ def mark_orphans(catalog: Catalog, identifier: TableIdentifier, wish: OrphanWish
     """Mark the orphans of a table, to be deleted after a waiting time if they still are.
 
     Raises:
-        NoSuchTable: no table has this name.
+        NoSuchTable, NoSuchWarehouse: no table has this name, or none any more.
         OrphansRefused: they are not looked for; says why.
         OrphansWait: orphans of the table are marked already and wait.
         InvalidLocation: the location lies outside the table's places, or the list outside the warehouse.
@@ -60,15 +60,17 @@ def mark_orphans(catalog: Catalog, identifier: TableIdentifier, wish: OrphanWish
     report = report_of(found, dry_run=False, deleted_after_ms=server.file_deletions.now_ms() + grace_ms)
     stored = report.to_json()
     server.step("orphans_found")
-    is_marked = server.orphan_runs.mark(
-        found.pointer,
-        stored,
-        grace_ms,
-        catalog.now_ms(),
-        _batches(found),
-        catalog.caller.claim_of(stored),
-    )
+    with new_in_warehouse(catalog):
+        is_marked = server.orphan_runs.mark(
+            found.pointer,
+            stored,
+            grace_ms,
+            catalog.now_ms(),
+            _batches(found),
+            catalog.caller.claim_of(stored),
+        )
     if not is_marked:
+        catalog.load(TABLES, identifier)  # It may have been dropped meanwhile.
         raise OrphansWait(identifier)
     server.step("orphans_marked")
     server.has_deletions.set()

@@ -117,7 +117,7 @@ def wait_for_store(catalog: Catalog, deletion: Deletion, absence: str | None) ->
     Args:
         catalog: the table's warehouse.
         deletion: the entry, as it was leased.
-        absence: what to do if the store is away, as `absent_stores` says it; None if something was found.
+        absence: that the store may be away, as `absent_stores` says it; None if something was found.
 
     Raises:
         FilesUnavailable: something may be there, and this is one of the first looks in a row.
@@ -127,7 +127,9 @@ def wait_for_store(catalog: Catalog, deletion: Deletion, absence: str | None) ->
     if absence is None or deletion.empty_looks >= MOST_LOOKS:
         return
     catalog.server.file_deletions.note_empty_looks(deletion, deletion.empty_looks + 1)
-    raise FilesUnavailable(absence)
+    raise FilesUnavailable(
+        f"{absence}. Bring it back; if nothing is found for about seven hours, this ends by itself"
+    )
 
 
 def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:

@@ -96,22 +96,23 @@ class OrphanRuns:
             CommitStateUnknown: all was marked, or nothing.
         """
         run_id: int | None = None
-        queued_id: int | None = None
+        added_id: int | None = None  # also if that was not confirmed
 
         def add(together: Sequence[OrphanBatch], connection: Connection) -> int:
+            nonlocal added_id
             number = run_id
             if number is None:
                 number = insert_orphans(connection, seen, report, now_ms)
             if number is None:
                 raise _NotQueued
+            added_id = number
             connection.execute(insert(rows), [_row(number, batch) for batch in together])
             return number
 
         def queue(together: Sequence[OrphanBatch], connection: Connection) -> None:
-            nonlocal queued_id
             insert_claim(connection, claim)
-            queued_id = add(together, connection)
-            if not queue_orphans(connection, queued_id, seen.uuid, grace_ms):
+            number = add(together, connection)
+            if not queue_orphans(connection, number, seen.uuid, grace_ms):
                 raise _NotQueued  # so that the claim goes, too
 
         rest = iter(batches)
@@ -122,14 +123,14 @@ class OrphanRuns:
                 together = more
             self._database.write(partial(queue, together))
         except _NotQueued:
-            self._take_back(run_id)
+            self._take_back(added_id, seen.uuid, report)
             return False
         except (IdempotencyKeyTaken, DatabaseUnavailable):
-            self._take_back(run_id)
+            self._take_back(added_id, seen.uuid, report)
             raise
         except CommitStateUnknown as error:
-            if not self._is_queued(queued_id, seen.uuid, report, error):
-                self._take_back(run_id)
+            if not self._is_queued(added_id, seen.uuid, report, error):
+                self._take_back(added_id, seen.uuid, report)
                 raise DatabaseUnavailable(
                     "The database did not confirm the change, and has not made it: no orphans are marked"
                 ) from error
@@ -162,15 +163,20 @@ class OrphanRuns:
         except DatabaseUnavailable:
             raise unconfirmed from None
 
-    def _take_back(self, run_id: int | None) -> None:
+    def _take_back(self, run_id: int | None, uuid: TableUuid, report: str) -> None:
         """Delete what was written down of a run that is not queued; None if that is nothing."""
         if run_id is None:
             return
-        is_run = entries.c.id == run_id, entries.c.state == "kept", entries.c.leases == 0
+        # The number may be another one's by now, as in `_is_queued`.
+        is_run = entries.c.id == run_id, entries.c.uuid == uuid, entries.c.expired == report
+        is_left = entries.c.state == "kept", entries.c.leases == 0
+        is_gone = ~exists().where(entries.c.id == rows.c.deletion_id)
         # What cannot be deleted now goes with the rows that are old.
         with suppress(DatabaseUnavailable, CommitStateUnknown):
-            self._database.write(lambda connection: connection.execute(delete(entries).where(*is_run)))
-            delete_in_batches(self._database, rows.c.number, rows.c.deletion_id == run_id)
+            self._database.write(
+                lambda connection: connection.execute(delete(entries).where(*is_run, *is_left))
+            )
+            delete_in_batches(self._database, rows.c.number, rows.c.deletion_id == run_id, is_gone)
 
     def waiting(self, run_id: int, after: int = -1, limit: int | None = None) -> list[OrphanBatch]:
         """Return batches that are not done, in order, whose number is above another."""

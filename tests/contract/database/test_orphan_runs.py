@@ -163,12 +163,37 @@ def test_where_a_part_is_not_confirmed_nothing_is_marked_and_the_next_marking_go
     with pytest.raises(DatabaseUnavailable, match="no orphans are marked"):
         runs.mark(table(stores), "{}", 0, NOW_MS, batches(MANY), claim())
 
-    assert stores.file_deletions.lease(1_000) is None
+    assert stores.file_deletions.counts() == {}
+    assert rows_of_batches(stores) == 0
     assert stores.idempotency_keys.find("alice", "key-1", NOW_MS) is None
     assert runs.mark(table(stores), "{}", 0, NOW_MS, batches(MANY), claim())
     entry = stores.file_deletions.lease(1_000)
     assert entry is not None
     assert runs.waiting(entry.id) == batches(MANY)
+
+
+def test_of_what_was_not_confirmed_nothing_of_another_run_is_taken_back(
+    stores: Stores, runs: OrphanRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite gives the number of what it has not made to the next one."""
+    stores.add("a.u")
+    write = stores.database.write
+
+    def overtaken(work: Callable[[Connection], Any]) -> Any:
+        monkeypatch.setattr(stores.database, "write", write)
+        LostReplies(stores, 1, monkeypatch, is_done=False)
+        try:
+            stores.database.write(work)
+        finally:
+            monkeypatch.setattr(stores.database, "write", write)
+            assert runs.mark(stores.there("a.u"), "{}", 0, NOW_MS, batches(MANY))
+
+    monkeypatch.setattr(stores.database, "write", overtaken)
+    with pytest.raises(DatabaseUnavailable, match="no orphans are marked"):
+        runs.mark(table(stores), "{}", 0, NOW_MS, batches(MANY), claim())
+
+    assert stores.file_deletions.counts() == {"queued": 1}
+    assert rows_of_batches(stores) == MANY
 
 
 @pytest.mark.parametrize(("number", "lost"), [(1, 1), (MANY, 3)])

@@ -152,6 +152,10 @@ def test_a_purge_of_a_table_that_is_away_waits(
 
     with unmounted(store, other=other):
         assert work(worker) == {"queued": 1}
+    (waiting,) = away.server.file_deletions.waiting(away.warehouse.id, most=9)
+    assert waiting.error.endswith(
+        "Bring it back; if nothing is found for about seven hours, this ends by itself"
+    )
 
     assert work(worker) == {"done": 1}
     assert list(store.list_files(Location(AWAY))) == []

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.catalog import named
+from app.catalog import named, namespaces
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
@@ -29,6 +29,8 @@ from app.errors import (
     FilesUnavailable,
     InvalidLocation,
     InvalidRequest,
+    NoSuchTable,
+    NoSuchWarehouse,
     OrphansRefused,
 )
 from app.fileio.local import LocalFiles
@@ -146,6 +148,25 @@ def test_marked_orphans_stay_for_the_grace_period(catalog: Catalog) -> None:
     assert [run.state for run in orphan_runs(catalog, DEPARTURES)] == ["queued"]
     with pytest.raises(OrphansWait, match="others are marked and wait"):
         mark_orphans(catalog, DEPARTURES, OrphanWish())
+
+
+@pytest.mark.parametrize("drops_warehouse", [False, True])
+def test_where_the_table_was_dropped_while_its_orphans_were_looked_for_that_is_said(
+    catalog: Catalog, *, drops_warehouse: bool
+) -> None:
+    write_old(f"{table_with_history(catalog)}/data/junk.parquet")
+    if not drops_warehouse:
+        mark_orphans(catalog, DEPARTURES, OrphanWish(grace_ms=3_600_000))
+
+    def drop_it(step: str) -> None:
+        if step == "orphans_found":
+            named.drop(catalog, TABLES, DEPARTURES)
+            if drops_warehouse:
+                namespaces.drop_namespace(catalog, DEPARTURES.namespace)
+                catalog.server.warehouses.drop(catalog.warehouse.name)
+
+    with pytest.raises(NoSuchWarehouse if drops_warehouse else NoSuchTable):
+        mark_orphans(with_server(catalog, step=drop_it), DEPARTURES, OrphanWish())
 
 
 def test_nothing_to_mark_leaves_no_run(catalog: Catalog) -> None:

@@ -53,7 +53,7 @@ def test_a_purge_whose_metadata_file_alone_is_gone_fails_and_shows_it(
 
     (shown,) = catalog.server.file_deletions.waiting(catalog.warehouse.id, most=9)
     assert shown.is_given_up
-    assert f"{last} is gone, so it is not known which files the table had" in shown.error
+    assert f"metadata file {last} is gone, so it is not known which files the table had" in shown.error
     assert set(store._files) == stay
 
 
