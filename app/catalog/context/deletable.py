@@ -19,6 +19,7 @@ from app.catalog.context.places.tables_of_trees import TablesOfTrees
 from app.database.warehouses import Layout
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
 from app.errors import MetadataFileMissing
 from app.fileio.locations import folders_of
 from app.formats.metadata.version_names import version_in
@@ -32,7 +33,7 @@ BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The table on whose behalf files are deleted."""
+    """The table or view on whose behalf files are deleted."""
 
     uuid: TableUuid
     pointer_id: int | None
@@ -41,8 +42,8 @@ class Owner:
     """Its own folders, as `table_places.own_places` returns them."""
 
     @staticmethod
-    def of(uuid: TableUuid, pointer_id: int | None, *states: TableMetadata | None) -> Owner:
-        """Return a table as the owner of what lies in the places of these states of it."""
+    def of(uuid: TableUuid, pointer_id: int | None, *states: TableMetadata | ViewMetadata | None) -> Owner:
+        """Return a table or view as the owner of what lies in the places of these states of it."""
         return Owner(uuid, pointer_id, own_places(*states))
 
 

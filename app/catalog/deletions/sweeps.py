@@ -21,9 +21,9 @@ from app.catalog.deletions.orphan_search import check_may_delete, files_now_ms, 
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.reached_states import ReachedStates
 from app.catalog.deletions.runner import LEASE_MS, Hold, PlanOutdated
-from app.catalog.exports.forks import CLOCKS_DIFFER_MS, find_fork, fork_text
+from app.catalog.exports.forks import CLOCKS_DIFFER_MS, find_fork, find_view_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
-from app.database.pointers.pointer import Pointer
+from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
@@ -52,10 +52,10 @@ class OwnFiles:
 
 
 def sweep_one(server: Server) -> bool:
-    """Search the metadata folder of a table whose turn it is; return whether there was one.
+    """Search the metadata folder whose turn it is; return whether there was one.
 
     Raises:
-        IcetowerError: the table's metadata, the folder or the database cannot be read; the next turn tries again.
+        IcetowerError: its metadata, the folder or the database cannot be read; the next turn tries again.
     """
     age_ms = server.rules.orphan_age_ms
     pointer_id = server.metadata_sweeps.take(age_ms) if age_ms else None
@@ -65,16 +65,15 @@ def sweep_one(server: Server) -> bool:
     if pointer is None:
         return True
     catalog = own_catalog(server, pointer.warehouse_id)
-    metadata = catalog.read(TABLES, pointer)
+    is_view = pointer.kind is PointerKind.VIEW
+    metadata = catalog.read(VIEWS, pointer) if is_view else catalog.read(TABLES, pointer)
     current = own_version(pointer.metadata_location, mark_of(server))
     known = server.metadata_sweeps.known_files(pointer_id, pointer.uuid)
     if current is None or known is None:
         return True
     files = own_files(catalog, pointer.uuid, metadata_folder(metadata.location, metadata.properties))
     # A file of a later version may be one that a rollback left; one from before the history may have been the table's.
-    named = {place_of(entry.metadata_file) for entry in metadata.metadata_log} | set(
-        map(place_of, known.locations)
-    )
+    named = set(map(place_of, known.locations)) | _logged(metadata)
     since_ms = known.since_ms + (CLOCKS_DIFFER_MS if known.is_whole else age_ms)
     doomed = [
         location
@@ -82,12 +81,12 @@ def sweep_one(server: Server) -> bool:
         if version <= current and modified_ms >= since_ms and place_of(location) not in named
     ]
     if doomed:
-        fork = find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata)
+        fork = _find_fork(catalog, pointer, metadata)
         if fork is not None:
-            log.warning("what no commit landed of table %s stays: %s", pointer.identifier, fork_text(fork))
+            log.warning("what no commit landed of %s stays: %s", _what(pointer), fork_text(fork))
             return True
     _delete(catalog, pointer, metadata, not_of_others(catalog, pointer.uuid, doomed))
-    if files.newest_version <= current:
+    if isinstance(metadata, TableMetadata) and files.newest_version <= current:
         written = [
             location for location, modified_ms in files.contents if since_ms <= modified_ms < known.moved_ms
         ]
@@ -95,7 +94,25 @@ def sweep_one(server: Server) -> bool:
     return True
 
 
-def _delete(catalog: Catalog, pointer: Pointer, metadata: TableMetadata, doomed: Sequence[Location]) -> None:
+def _what(pointer: Pointer) -> str:
+    return f"{pointer.kind.value} {pointer.identifier}"
+
+
+def _logged(metadata: TableMetadata | ViewMetadata) -> set[Hashable]:
+    if isinstance(metadata, ViewMetadata):
+        return set()  # Views have no metadata log.
+    return {place_of(entry.metadata_file) for entry in metadata.metadata_log}
+
+
+def _find_fork(catalog: Catalog, pointer: Pointer, metadata: TableMetadata | ViewMetadata) -> Location | None:
+    if isinstance(metadata, ViewMetadata):
+        return find_view_fork(catalog, pointer, metadata)
+    return find_fork(catalog, pointer.uuid, pointer.id, pointer.metadata_location, metadata)
+
+
+def _delete(
+    catalog: Catalog, pointer: Pointer, metadata: TableMetadata | ViewMetadata, doomed: Sequence[Location]
+) -> None:
     """Delete files while an entry in the queue keeps them from being registered."""
     if not doomed:
         return
@@ -103,14 +120,14 @@ def _delete(catalog: Catalog, pointer: Pointer, metadata: TableMetadata, doomed:
     deletion = queue.begin_sweep(pointer, catalog.now_ms(), LEASE_MS)
     if deletion is None:
         log.info(
-            "what no commit landed of table %s stays: it was registered anew, is gone, or may share its files",
-            pointer.identifier,
+            "what no commit landed of %s stays: it was registered anew, is gone, or may share its files",
+            _what(pointer),
         )
         return
     try:
         delete_orphans(catalog, Owner.of(pointer.uuid, pointer.id, metadata), doomed, Hold(catalog, deletion))
     except PlanOutdated:
-        log.info("what no commit landed of table %s is looked for anew", pointer.identifier)
+        log.info("what no commit landed of %s is looked for anew", _what(pointer))
     # Not after an error: what the store was asked to delete may go until the lease is over.
     queue.finish(deletion, "done")
 
@@ -118,7 +135,7 @@ def _delete(catalog: Catalog, pointer: Pointer, metadata: TableMetadata, doomed:
 def own_files(
     catalog: Catalog, uuid: TableUuid, folder: str, hold: Callable[[], object] = lambda: None
 ) -> OwnFiles:
-    """Return the files in a table's metadata folder that servers of ours wrote long ago.
+    """Return the files in a metadata folder that servers of ours wrote long ago.
 
     Servers of ours are those on this database. The metadata files may be another table's that was there.
 
@@ -153,7 +170,7 @@ def own_files(
 def not_of_others(
     catalog: Catalog, uuid: TableUuid, locations: Iterable[Location], known: Collection[Hashable] = ()
 ) -> list[Location]:
-    """Return those of some metadata files that are no other table's.
+    """Return those of some metadata files that are no other table's or view's.
 
     In one folder there may be files of a table, or a view, that was dropped there without purge: they stay.
 
@@ -256,4 +273,4 @@ def delete_orphans(catalog: Catalog, owner: Owner, doomed: Sequence[Location], h
             hold.now_and_then()
             catalog.files.delete(location)
             deleted += 1
-    log.info("deleted %d files of table %s that no commit landed", deleted, owner.uuid)
+    log.info("deleted %d files of %s that no commit landed", deleted, owner.uuid)

@@ -10,14 +10,13 @@ from sqlalchemy import ColumnElement, Row, Select, case, func, or_, select
 
 from app.database.connections.clock import database_now_ms, read_now_ms
 from app.database.connections.database import Database
-from app.database.pointers.pointer import PointerKind
 from app.database.schema.rows import metadata_sweeps as rows
 from app.database.schema.rows import pointer_history, pointers
 from app.database.statements.inserts import OnEachDatabase
 from app.engine.model.ids import Location, TableUuid
 
 INTERVAL_MS = 24 * 3_600_000
-"""How long each table is left alone after a search."""
+"""How long each table or view is left alone after a search."""
 PAGE = 10_000
 """So many events are read at once."""
 STRETCH = 10_000
@@ -51,7 +50,7 @@ class KnownFiles:
 
 
 class MetadataSweeps:
-    """The turns of tables; each turn is taken by one server."""
+    """The turns of tables and views; each turn is taken by one server."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -91,7 +90,6 @@ class MetadataSweeps:
             .where(
                 pointers.c.id > self._after,
                 pointers.c.id <= (last or 0),
-                pointers.c.kind == PointerKind.TABLE,
                 pointers.c.created_ms <= database_now_ms() - age_ms,
                 or_(
                     rows.c.swept_ms.is_(None),

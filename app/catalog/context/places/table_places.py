@@ -50,8 +50,8 @@ def is_in_places(further: Iterable[str], *states: TableMetadata) -> Callable[[st
     return is_inside_one
 
 
-def own_places(*states: TableMetadata | None) -> frozenset[str]:
-    """Return the folders where a table writes; others may write there too.
+def own_places(*states: TableMetadata | ViewMetadata | None) -> frozenset[str]:
+    """Return the folders where a table or view writes; others may write there too.
 
     They are its location and those that its properties name, spelled as `app.fileio.locations.folder_name` spells them.
     """
