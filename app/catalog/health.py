@@ -9,6 +9,7 @@ from typing import Final
 
 from anyio import CapacityLimiter, to_thread
 
+from app.catalog.context.places.file_names import TRIES
 from app.catalog.context.rows import Warehouse
 from app.catalog.context.server import Server
 from app.engine.model.ids import Location
@@ -16,6 +17,7 @@ from app.errors import IcetowerError
 
 ANSWER_S: Final = 3.0
 """How long all checks may take together: orchestrators and people wait no longer."""
+_TRY: Final = b"written to see whether the warehouse is writable\n" * 1_400
 
 
 class PunctualChecks:
@@ -80,14 +82,16 @@ def readiness(
 
 
 def check_warehouse(server: Server, warehouse: Warehouse) -> None:
-    """Write and delete a small file below a warehouse's root.
+    """Write and delete a file below a warehouse's root.
+
+    It is about as large as the metadata file of a table: a disk that is nearly full takes smaller ones.
 
     Raises:
         FilesUnavailable: the store does not answer, or refuses it.
     """
-    location = Location(f"{warehouse.root_location}/.icetower-ready-{server.new_uuid()}")
+    location = Location(f"{warehouse.root_location}/{TRIES}ready-{server.new_uuid()}")
     files = server.files_of(warehouse)
-    files.write_new(location, b"written to see whether the warehouse is writable\n")
+    files.write_new(location, _TRY)
     files.delete(location)
 
 

@@ -11,6 +11,8 @@ from app.formats.metadata.own_names import has_mark, marked
 
 EXPORTS = ".icetower/pointers"
 """Below the root of a warehouse: where its exports lie. Nothing in it is a table's, wherever a table lies."""
+TRIES = ".icetower-"
+"""How the names of files begin that servers write only for a moment."""
 _KEY, _SIZE_BYTES = "names of metadata files", 4
 
 

@@ -31,8 +31,11 @@ def test_server_that_can_work_is_ready(api: httpx.Client) -> None:
 
 
 class FullDisk(MemoryFiles):
+    """A disk on which one block is left."""
+
     def write_new(self, location: str, content: bytes) -> None:
-        raise FilesUnavailable("the disk is full")
+        if len(content) > 4_096:
+            raise FilesUnavailable("the disk is full")
 
 
 def test_server_whose_warehouse_cannot_be_written_is_not_ready(tmp_path: Path) -> None:
@@ -46,7 +49,8 @@ def test_server_whose_warehouse_cannot_be_written_is_not_ready(tmp_path: Path) -
 
 
 def test_server_whose_database_takes_no_changes_is_not_ready(tmp_path: Path) -> None:
-    with http_catalog(tmp_path) as api:
+    files = MemoryFiles()
+    with http_catalog(tmp_path, files_of=lambda _warehouse: files) as api:
         limit = resource.getrlimit(resource.RLIMIT_FSIZE)
         # What a disk looks like that takes no more of the database's log.
         full = (tmp_path / "icetower.db-wal").stat().st_size + 100

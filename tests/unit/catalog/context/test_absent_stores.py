@@ -126,9 +126,11 @@ def test_a_purge_keeps_what_a_table_names_that_is_away(
     assert (store.exists(kept), store.exists(own)) == (True, False)
 
 
+@pytest.mark.parametrize("other", [".icetower/pointers/1.json", ".icetower-ready-1", "tmp/.icetower-1.tmp"])
 def test_orphans_wait_for_what_a_dropped_table_names_that_is_away(
-    here: Catalog, away: Catalog, store: MemoryFiles
+    here: Catalog, away: Catalog, store: MemoryFiles, other: str
 ) -> None:
+    """Servers write there whatever is mounted: exports, and what shows that a warehouse is writable."""
     stray = TableFiles.data_path(metadata(here), "stray")
     snapshot = NamingFiles(store).snapshot(metadata(away), [f"@{stray}"])
     commit_table(away, DEPARTURES, [], append(snapshot))
@@ -136,7 +138,8 @@ def test_orphans_wait_for_what_a_dropped_table_names_that_is_away(
     named.drop(away, TABLES, DEPARTURES)
     found = here.read_now(TABLES, DEPARTURES)
 
-    with unmounted(store), pytest.raises(FilesUnavailable, match="It is not known whether memory://away"):
+    unknown = "It is not known whether memory://away"
+    with unmounted(store, other=other), pytest.raises(FilesUnavailable, match=unknown):
         search_orphans(cold(here), *found, OrphanWish())
 
     assert search_orphans(cold(here), *found, OrphanWish()).files == {}
