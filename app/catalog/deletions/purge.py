@@ -24,7 +24,7 @@ from app.catalog.deletions.runner import (
     wait_for_store,
 )
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
-from app.catalog.exports.forks import find_fork, fork_text
+from app.catalog.exports.forks import CLOCKS_DIFFER_MS, find_fork, fork_text
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.engine.model.ids import Location
 from app.engine.model.settings.properties import GC_ENABLED, bool_property, keeping_switch
@@ -159,7 +159,8 @@ def _end(catalog: Catalog, hold: Hold, purged: PurgedPlaces, named: Sequence[Loc
     """Delete what is old enough and was not named; come back if anything was too young."""
     if not _delete_left(catalog, hold, purged, named):
         return "done"
-    wait_ms = catalog.rules.orphan_age_ms
+    # Ages are counted by other clocks than the queue's.
+    wait_ms = catalog.rules.orphan_age_ms + CLOCKS_DIFFER_MS
     catalog.server.file_deletions.come_back(hold.deletion, wait_ms, purged.to_json(waits=True))
     return None
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, func, select, update
 
 from app.database.connections.clock import database_now_ms, is_held, read_now_ms
 from app.database.connections.database import Database
@@ -230,12 +230,15 @@ class FileDeletions:
     def postpone(self, deletion: Deletion, wait_ms: int, error: str) -> bool:
         """Put an entry back into the queue, to be tried again later, and count the failure.
 
+        If it is to come back later than that anyway, which was not confirmed, it does.
+
         Returns:
             False if another worker has it, or has finished it: then nothing is noted.
         """
+        again_ms = database_now_ms() + wait_ms
         return self._update(
             deletion,
-            not_before_ms=database_now_ms() + wait_ms,
+            not_before_ms=case((rows.c.not_before_ms > again_ms, rows.c.not_before_ms), else_=again_ms),
             leased_until_ms=0,
             last_error=error,
             attempts=rows.c.attempts + 1,
@@ -298,8 +301,9 @@ class FileDeletions:
         return None if found is None else Purge(Location(found.metadata_location), found.expired)
 
     def was_purged(self, deletion: Deletion) -> bool:
-        """Say whether another purge has deleted the same files: they had two names."""
+        """Say whether a purge of another name in the warehouse has deleted the same files."""
         query = select(rows.c.id).where(
+            rows.c.warehouse_id == deletion.warehouse_id,
             rows.c.uuid == deletion.uuid,
             rows.c.kind == "purge",
             rows.c.metadata_location == deletion.metadata_location,

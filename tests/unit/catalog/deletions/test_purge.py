@@ -9,14 +9,18 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.places.file_names import new_file_uuid
+from app.catalog.exports.forks import CLOCKS_DIFFER_MS
 from app.catalog.tables import purge_table
+from app.database.deletions.file_deletions import Deletion, FileDeletions
 from app.engine.model.ids import Location
+from app.errors import CommitStateUnknown
 from app.fileio.memory import MemoryFiles
-from tests.builders.catalogs import catalog_on
+from tests.builders.catalogs import catalog_on, new_warehouse
 from tests.builders.commits import commit_table
 from tests.builders.queues import let_queue_age, work_off_one
 from tests.builders.table_files import NamingFiles
-from tests.builders.tables import DEPARTURES, append, load_table, table_in
+from tests.builders.tables import DEPARTURES, append, load_table, namespace_in, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS
 from tests.unit.catalog.context.test_absent_stores import LATER_MS, Killed, killed_at
 
@@ -76,3 +80,76 @@ def test_a_table_with_two_names_that_are_both_purged_is_purged_once(
 
     assert catalog.server.file_deletions.counts() == {"done": 2}
     assert len(store._files) == len(strays)
+
+
+def test_a_purge_whose_coming_back_was_not_confirmed_comes_back_when_files_are_old_enough(
+    catalog: Catalog, store: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, queue, come_back = load_table(catalog), catalog.server.file_deletions, FileDeletions.come_back
+    name = f"00001-{new_file_uuid(catalog.server)}.metadata.json"
+    young = Location(f"{table.metadata.location}/metadata/{name}")
+    store.write_new(young, b"{}")
+
+    def unconfirmed(queue: FileDeletions, deletion: Deletion, wait_ms: int, facts: str) -> None:
+        come_back(queue, deletion, wait_ms, facts)
+        raise CommitStateUnknown("The database did not confirm the change")
+
+    purge_table(catalog, DEPARTURES)
+    with monkeypatch.context() as patch:
+        patch.setattr(FileDeletions, "come_back", unconfirmed)
+        assert work_off_one(catalog.server)
+    assert list(store._files) == [young]
+
+    let_queue_age(queue, catalog.rules.orphan_age_ms // 2)
+    assert not work_off_one(catalog.server)
+    let_queue_age(queue, catalog.rules.orphan_age_ms)
+    store._files[young] = store._files[young][0], store._files[young][1] - 2 * catalog.rules.orphan_age_ms
+    assert work_off_one(catalog.server)
+
+    assert store._files == {}
+    assert queue.counts() == {"done": 1}
+
+
+def test_a_table_of_another_store_with_the_same_paths_does_not_say_that_it_was_purged(
+    catalog: Catalog, store: MemoryFiles
+) -> None:
+    """Both had been restored from one backup."""
+    other = new_warehouse(catalog.server, "other", str(catalog.warehouse.root_location))
+    namespace_in(other)
+    location = load_table(catalog).location
+    assert location is not None
+    named.register(other, TABLES, ARRIVALS, location)
+    purge_table(catalog, DEPARTURES)
+    purge_table(other, ARRIVALS)
+    assert work_off_one(catalog.server)
+
+    assert work_off_one(catalog.server)
+
+    assert catalog.server.file_deletions.counts() == {"done": 1, "queued": 1}
+
+
+def test_what_was_too_young_goes_also_where_the_stores_clock_is_ahead(
+    catalog: Catalog, store: MemoryFiles
+) -> None:
+    table, queue, age_ms = load_table(catalog), catalog.server.file_deletions, catalog.rules.orphan_age_ms
+    young = Location(
+        f"{table.metadata.location}/metadata/00001-{new_file_uuid(catalog.server)}.metadata.json"
+    )
+    store.write_new(young, b"{}")
+    store._files[young] = b"{}", queue.now_ms() + CLOCKS_DIFFER_MS - 60_000
+
+    def let_time_pass(by_ms: int) -> None:
+        let_queue_age(queue, by_ms)
+        content, modified_ms = store._files[young]
+        store._files[young] = content, modified_ms - by_ms
+
+    purge_table(catalog, DEPARTURES)
+    assert work_off_one(catalog.server)
+    let_time_pass(age_ms + 1)
+    work_off_one(catalog.server)
+    assert queue.counts() == {"queued": 1}
+    let_time_pass(CLOCKS_DIFFER_MS)
+    assert work_off_one(catalog.server)
+
+    assert store._files == {}
+    assert queue.counts() == {"done": 1}
