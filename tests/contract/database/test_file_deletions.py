@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from app.database.deletions.file_deletions import Deletion, FileDeletions, FinalState, Purge
+from app.database.deletions.orphan_runs import OrphanBatch, OrphanRuns
 from app.database.pointers.left_files import QueuedExpiry, TakenIn
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import PointerKind
@@ -309,6 +310,45 @@ def test_a_purge_does_not_begin_once_its_table_is_registered(queued: Stores) -> 
     queued.file_deletions.release(entry)
 
     assert lease(queued).id == entry.id, "the entry is free to be looked at anew"
+
+
+def test_a_sweep_is_leased_and_begun_at_once_and_no_orphans_are_marked_by_it(stores: Stores) -> None:
+    stores.add_namespace("a")
+    stores.add("a.t", uuid="u")
+    seen, runs = stores.there("a.t"), OrphanRuns(stores.database)
+
+    entry = stores.file_deletions.begin_sweep(seen, NOW_MS, LEASE_MS)
+
+    assert entry is not None
+    assert (entry.kind, entry.expired, entry.pointer_id) == ("orphans", None, seen.id)
+    with pytest.raises(FilesBeingDeleted, match="being deleted by the deletion of orphans"):
+        stores.pointers.check_and_put([registration(stores, "u")], AUTHOR)
+    assert stores.file_deletions.lease(LEASE_MS) is None
+    assert runs.of_table(seen.uuid, 10) == []
+    assert runs.mark(seen, "{}", LEASE_MS, NOW_MS, [OrphanBatch(0, "[]", 1, 1)])
+    stores.move_queue(LEASE_MS)
+    assert lease(stores).id == entry.id
+    assert not stores.file_deletions.finish(entry, "done"), "another worker has it"
+
+
+def test_a_sweep_does_not_begin_once_its_table_is_registered_anew_dropped_or_has_a_twin(
+    stores: Stores,
+) -> None:
+    stores.add_namespace("a")
+    stores.add("a.t", uuid="u")
+    seen = stores.there("a.t")
+    back = Advance(seen, Location("0.json"), seen.uuid, "replaced", registration=9)
+    stores.pointers.check_and_put([back], AUTHOR)
+    assert stores.file_deletions.begin_sweep(seen, NOW_MS, LEASE_MS) is None
+
+    stores.add("a.twin", uuid="u")
+    assert stores.file_deletions.begin_sweep(stores.there("a.t"), NOW_MS, LEASE_MS) is None
+
+    stores.add("a.gone", uuid="g")
+    gone = stores.there("a.gone")
+    stores.pointers.drop(stores.id, name("a.gone"), PointerKind.TABLE, AUTHOR)
+    assert stores.file_deletions.begin_sweep(gone, NOW_MS, LEASE_MS) is None
+    assert stores.file_deletions.counts() == {}
 
 
 def test_an_expiry_does_not_begin_once_its_table_is_registered_anew_or_dropped(stores: Stores) -> None:

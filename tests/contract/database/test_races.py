@@ -22,7 +22,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import FilesBeingDeleted, IcetowerError, IdempotencyKeyTaken, InvalidRequest
 from tests.contract.database.races import kinds, run_together
-from tests.contract.database.stores import AUTHOR, Stores, claim, levels, name
+from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
 
 THREADS = 16
 TABLE, VIEW = PointerKind.TABLE, PointerKind.VIEW
@@ -309,6 +309,24 @@ def test_a_purge_begins_or_its_table_is_registered_again(servers: list[Stores]) 
         assert begun is not bool(landed)
         servers[0].file_deletions.finish(entry, "done")
     assert len(outcomes) == 10
+
+
+def test_a_sweep_begins_or_its_files_are_registered(servers: list[Stores]) -> None:
+    servers[0].add_namespace("a")
+    for round_ in range(10):
+        seen = servers[0].add(f"a.s{round_}")
+
+        def deed(stores: Stores, n: int, seen: Pointer = seen) -> object:
+            if n == 0:
+                return stores.file_deletions.begin_sweep(seen, NOW_MS, 60_000)
+            again = replace(stores.creation(f"a.w{seen.id}-{n}", uuid=seen.uuid), registration=n)
+            return stores.pointers.check_and_put([again], AUTHOR)
+
+        begun, *registered = each_thread(servers, deed)
+        landed = [each for each in registered if each is PutOutcome.ADVANCED]
+        refused = [each for each in registered if isinstance(each, FilesBeingDeleted)]
+        assert len(landed) + len(refused) == THREADS - 1
+        assert isinstance(begun, Deletion) is not bool(landed)
 
 
 def test_a_purge_finds_what_a_commit_takes_in_or_the_commit_is_refused(servers: list[Stores]) -> None:
