@@ -149,6 +149,11 @@ def error_body(status: int, kind: str, message: str, conflict: dict[str, Any] | 
     return orjson.dumps({"error": error})
 
 
+def oauth_error_body(error: str, description: str) -> bytes:
+    """Return the JSON of an error of a token endpoint: its shape is that of RFC 6749, 5.2."""
+    return orjson.dumps({"error": error, "error_description": description})
+
+
 def body_of(error: BaseException, request_id: str, prefix: str | None) -> bytes:
     """Return the JSON that an exception is answered with; `prefix` as for `conflict_of`."""
     status, kind = status_and_type(error)

@@ -16,7 +16,8 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
 from app.api.entrance.commit_ids import Mutations
-from app.api.error_responses import error_body, status_and_type
+from app.api.entrance.web_pages import asks_for_tokens
+from app.api.error_responses import error_body, oauth_error_body, status_and_type
 from app.api.responses.answers import json_answer
 from app.api.routes import (
     config,
@@ -57,6 +58,10 @@ _CONFIG = "/v1/config"
 _ALONE = {_CONFIG: config.get_config, "/health": health.health}
 _PARAMETER = re.compile(r"{\w+}")
 """Routes have underscores where the description has hyphens."""
+
+_NO_TOKENS = (
+    "This server gives no tokens: leave 'credential' out, or say with 'oauth2-server-uri' who gives them"
+)
 
 _CHANGE_NOTHING = (conflicts, dry_runs, maintenance, metrics, orphans, registrations, scans)
 """Routes that change no table, view, namespace or warehouse, whatever their method."""
@@ -231,6 +236,9 @@ def _has_begun(error: RuntimeError, scope: Scope) -> bool:
 def _refuse(request: Request, error: HTTPException) -> Response:
     # The path as it was sent: the front door may have taken a prefix out of the one that was routed.
     path = request.scope["raw_path"][:500].decode("latin-1")
+    if error.status_code == 404 and request.method == "POST" and asks_for_tokens(request.scope["raw_path"]):
+        # Clients that send a credential read no other shape, and PyIceberg only after 400 and 401.
+        return json_answer(oauth_error_body("unsupported_grant_type", _NO_TOKENS), 400)
     if error.status_code == 404:
         return _refusal(request, NoSuchRoute(f"No route serves {path}{_advice(path)}"))
     if error.status_code == 405:
@@ -249,8 +257,8 @@ def _advice(path: str) -> str:
         return ". Give clients the address of the server without /v1"
     if path.startswith("//"):
         return ". Give clients the address of the server without a slash at its end"
-    if path.endswith("/v1/oauth/tokens"):
-        return ". This server gives no tokens: leave 'credential' out, or say with 'oauth2-server-uri' who gives them"
+    if asks_for_tokens(path.encode("latin-1")):
+        return f". {_NO_TOKENS}"
     return ""
 
 

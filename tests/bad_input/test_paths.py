@@ -22,6 +22,7 @@ JOBS, NO_JOB = f"{NS}/a/tables/v2/maintenance/jobs", "NoSuchJobException"
 WAREHOUSES, NO_V1 = "/management/v1/warehouses", "Give clients the address of the server without /v1"
 NO_SLASH = "Give clients the address of the server without a slash at its end"
 TOKENS, NO_TOKENS = "/v1/oauth/tokens", "This server gives no tokens: leave 'credential' out, or …"
+PREFIXED_TOKENS = "/v1/default/oauth/tokens"
 ROUTES = [
     Attack("no route", GET, "/v1/nothing", 404, "No route serves /v1/nothing", NO_ROUTE),
     Attack("the root", GET, "/", 404, "No route serves /", NO_ROUTE),
@@ -42,7 +43,9 @@ ROUTES = [
     Attack("a script in the path", GET, "/<script>alert(1)</script>", 404, "No route …", NO_ROUTE),
     Attack("head of no route", HEAD, "/v1/nothing", 404),
     Attack("any other path", GET, f"/{'x' * 2_000}", 404, "No route serves /xxx…", NO_ROUTE),
-    Attack("oauth, which is not served", POST, TOKENS, 404, f"No route … {NO_TOKENS}", NO_ROUTE, body=b"a=b"),
+    Attack("oauth, which is not served", GET, TOKENS, 404, f"No route … {NO_TOKENS}", NO_ROUTE),
+    Attack("oauth with a prefix", GET, PREFIXED_TOKENS, 404, f"No route … {NO_TOKENS}", NO_ROUTE),
+    Attack("oauth with a slash", GET, f"{TOKENS}/", 404, f"No route … {NO_TOKENS}", NO_ROUTE),
 ]
 
 METHODS = [

@@ -29,6 +29,8 @@ ICEBERG_ERROR_RESPONSE: dict[str, Any] = {
 _VALIDATOR = Draft202012Validator(ICEBERG_ERROR_RESPONSE)
 _REPORT = "/ready"
 """Answers 503 with a report, outside the protocol."""
+_TOKENS = "/oauth/tokens"
+"""Answers errors in OAuth's own shape."""
 
 
 def check_error_answer(answer: Any, status: int) -> None:
@@ -41,4 +43,7 @@ def check_response(response: httpx.Response) -> None:
     """Fail if a response is an error of another form; a hook of the clients that tests use."""
     if response.status_code >= 400 and response.request.method != "HEAD" and response.url.path != _REPORT:
         response.read()
+        if response.request.method == "POST" and response.url.path.rstrip("/").endswith(_TOKENS):
+            assert response.json().keys() == {"error", "error_description"}
+            return
         check_error_answer(response.json(), response.status_code)

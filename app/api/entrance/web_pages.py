@@ -85,8 +85,13 @@ def check_media_type(headers: Mapping[bytes, bytes], raw_path: bytes) -> None:
     given = headers.get(b"content-type")
     if given is not None and given.partition(b";")[0].strip().lower() == b"application/json":
         return
-    if not raw_path.endswith(_OAUTH_TOKENS):
+    if not asks_for_tokens(raw_path):
         raise UnsupportedMediaType(None if given is None else given[:100].decode("latin-1"))
+
+
+def asks_for_tokens(raw_path: bytes) -> bool:
+    """Say whether a path is that of a token endpoint, with any prefix or slash at its end."""
+    return raw_path.rstrip(b"/").endswith(_OAUTH_TOKENS)
 
 
 def _is_origin_of(origin: bytes, host: bytes | None) -> bool:

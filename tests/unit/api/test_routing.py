@@ -7,11 +7,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pyiceberg.catalog.rest.response import OAuthErrorResponse
 from starlette.routing import Route
 
 from app.api.routing import described_path, endpoints, operations, route_labels, routes
 from app.catalog import namespaces
 from tests.builders.http_catalog import error_of, http_catalog
+
+FORM = {"grant_type": "client_credentials", "client_id": "me", "client_secret": "word", "scope": "catalog"}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +43,21 @@ def test_unknown_path_is_refused_in_the_protocols_shape(api: httpx.Client, path:
 
     assert (status, kind) == (404, "NoSuchRouteException")
     assert path in message
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/oauth/tokens", "/v1/oauth/tokens/", "//v1/oauth/tokens", "/v1/default/oauth/tokens"]
+)
+def test_clients_with_a_credential_are_told_in_oauths_shape_that_there_are_no_tokens(
+    api: httpx.Client, path: str
+) -> None:
+    response = api.post(f"{api.base_url}{path}", data=FORM)
+
+    assert response.status_code == 400
+    assert OAuthErrorResponse.model_validate_json(response.content).error == "unsupported_grant_type"
+    assert response.json()["error_description"] == (
+        "This server gives no tokens: leave 'credential' out, or say with 'oauth2-server-uri' who gives them"
+    )
 
 
 def test_encoded_slash_is_part_of_a_name(api: httpx.Client) -> None:
