@@ -173,6 +173,7 @@ class ExpiredSnapshots(ServerAnswer):
     partition_spec_ids: list[int]
     schema_ids: list[int]
     files_deleted_after_ms: int | None = None
+    as_of_ms: int | None = None
     files: dict[str, FileCount] | None = None
     unreadable: list[str] = Field(default_factory=list)
     obstacle: str | None = None

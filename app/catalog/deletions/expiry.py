@@ -49,6 +49,8 @@ class ExpiryRequest:
     cleanup: CleanupLevel = CleanupLevel.ALL
     grace_ms: int | None = None
     """How long the files stay after the commit; None for the server's setting."""
+    as_of_ms: int | None = None
+    """Epoch milliseconds at which ages are counted, if that is earlier than now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class ExpiryOutcome:
     """When deletion may begin; None if nothing is to be deleted, and in a preview."""
     unreachable: Unreachable | None = None
     """The files that would be deleted; only in a preview."""
+    as_of_ms: int | None = None
+    """Epoch milliseconds at which ages were counted; only in a preview."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,8 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
     """
     catalog.permit("expire_snapshots", identifier)
     base = load_base(catalog, TABLES, identifier)
-    planned = ExpireSnapshots(identifier, request, earlier_now_ms(catalog.now_ms())).apply(
-        catalog, base, StagedFiles(catalog)
-    )
+    as_of_ms = _as_of_ms(catalog, request)
+    planned = ExpireSnapshots(identifier, request, as_of_ms).apply(catalog, base, StagedFiles(catalog))
     pointer = base.seen
     assert pointer is not None
     if catalog.server.pointers.may_share_files(pointer.uuid, pointer.id):
@@ -141,7 +144,9 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
             found = found.only(frozenset(OtherReaders(catalog, owner).unread(going)))
         except (FilesUnavailable, Throttled) as error:
             found = Unreachable(obstacle=str(error))
-    return ExpiryOutcome(pointer.metadata_location, planned.detail.expiry, unreachable=found)
+    return ExpiryOutcome(
+        pointer.metadata_location, planned.detail.expiry, unreachable=found, as_of_ms=as_of_ms
+    )
 
 
 def expire_snapshots(catalog: Catalog, identifier: TableIdentifier, request: ExpiryRequest) -> ExpiryOutcome:
@@ -157,7 +162,7 @@ def expire_snapshots(catalog: Catalog, identifier: TableIdentifier, request: Exp
         MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata cannot be read.
     """
     catalog.permit("expire_snapshots", identifier)
-    landed = land_one(catalog, ExpireSnapshots(identifier, request, earlier_now_ms(catalog.now_ms())))
+    landed = land_one(catalog, ExpireSnapshots(identifier, request, _as_of_ms(catalog, request)))
     assert landed.detail is not None
     assert landed.loaded.location is not None
     catalog.server.has_deletions.set()
@@ -203,6 +208,12 @@ def updates_of(expiry: Expiry) -> Sequence[Update]:
     if expiry.schema_ids:
         updates.append(RemoveSchemas(schema_ids=expiry.schema_ids))
     return updates
+
+
+def _as_of_ms(catalog: Catalog, request: ExpiryRequest) -> int:
+    # Never later than now: nothing is older than it is.
+    now_ms = earlier_now_ms(catalog.now_ms())
+    return now_ms if request.as_of_ms is None else min(now_ms, request.as_of_ms)
 
 
 def _plan(catalog: Catalog, base: TableMetadata, wish: ExpiryWish, now_ms: int) -> Expiry:

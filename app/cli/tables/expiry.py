@@ -75,12 +75,15 @@ def expire_snapshots(  # noqa: PLR0917 - a command has as many arguments as it h
         "grace_period_ms": None if grace is None else duration_from(grace) * 1000,
     }
     with connected(uri, warehouse) as catalog:
-        Preview(
+        shown = Preview(
             lambda: catalog.tables.expire(identifier, dry_run=True, **asked),
             _facts,
             lambda would: f"Let {counted(len(would.snapshots), 'snapshot')} of table {name} go?",
             lambda would: f"Nothing of table {name} is to expire." if would.is_empty else None,
         ).shown(dry_run=dry_run, yes=yes, as_json=as_json)
+        if shown is not None:
+            # While a person thinks, more becomes old enough.
+            asked["as_of_ms"] = shown.as_of_ms
         _expire(catalog, identifier, name, asked, as_json=as_json)
 
 

@@ -78,6 +78,7 @@ class TableCalls(NamedCalls[TableAnswer]):
         clean_expired_metadata: bool = False,
         cleanup: Literal["all", "metadata-only", "none"] = "all",
         grace_period_ms: int | None = None,
+        as_of_ms: int | None = None,
     ) -> ExpiredSnapshots:
         """Expire old snapshots, with the files that only they reached.
 
@@ -90,6 +91,7 @@ class TableCalls(NamedCalls[TableAnswer]):
             clean_expired_metadata: also remove specs and schemas that nothing uses any more.
             cleanup: which files are deleted.
             grace_period_ms: how long they stay after the commit; the server's setting unless given.
+            as_of_ms: epoch milliseconds at which ages are counted, if that is earlier than now; a dry run says it.
         """
         body = {
             "dry-run": dry_run,
@@ -99,6 +101,7 @@ class TableCalls(NamedCalls[TableAnswer]):
             "clean-expired-metadata": clean_expired_metadata,
             "cleanup": cleanup,
             "grace-period-ms": grace_period_ms,
+            "as-of-ms": as_of_ms,
         }
         path = self._below_table(identifier, "expire")
         return self._calls.read(ExpiredSnapshots, "POST", path, body=given(body))

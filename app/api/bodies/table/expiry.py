@@ -26,13 +26,14 @@ class ExpireSnapshotsBody(ExtensionBody):
     clean_expired_metadata: Bool = False
     cleanup: CleanupLevel = CleanupLevel.ALL
     grace_period_ms: Annotated[Long, Field(ge=0, le=MAX_GRACE_MS)] | None = None
+    as_of_ms: Annotated[Long, Field(ge=0)] | None = None
 
     def request(self) -> ExpiryRequest:
         """Return the request for the use case."""
         wish = ExpiryWish(
             self.older_than_ms, self.retain_last, self.snapshot_ids, self.clean_expired_metadata
         )
-        return ExpiryRequest(wish, self.cleanup, self.grace_period_ms)
+        return ExpiryRequest(wish, self.cleanup, self.grace_period_ms, self.as_of_ms)
 
 
 def expiry_json(outcome: ExpiryOutcome, *, dry_run: bool) -> bytes:
@@ -51,6 +52,7 @@ def expiry_json(outcome: ExpiryOutcome, *, dry_run: bool) -> bytes:
     }
     if outcome.deleted_after_ms is not None:
         answer["files-deleted-after-ms"] = outcome.deleted_after_ms
+    answer |= present({"as-of-ms": outcome.as_of_ms})
     if files is not None:
         answer["files"] = _totals(files)
         answer |= present({"unreadable": list(files.unreadable) or None, "obstacle": files.obstacle})

@@ -206,6 +206,32 @@ def test_snapshots_are_young_by_the_clock_of_the_server_where_the_databases_is_d
     assert found.expiry.snapshots == ()
 
 
+def test_what_has_become_old_enough_since_the_preview_stays_as_of_then(
+    catalog: Catalog, files: TableFiles
+) -> None:
+    first = insert(catalog, files, "a")
+    insert(catalog, files, "b")
+    commit(catalog, [SetProperties(updates={"history.expire.max-snapshot-age-ms": "10000"})])
+    shown = preview_expiry(catalog, DEPARTURES, ExpiryRequest())
+    assert isinstance(catalog.server.now_ms, Clock)
+    catalog.server.now_ms.now_ms += 60_000
+
+    as_shown = expire_snapshots(catalog, DEPARTURES, ExpiryRequest(as_of_ms=shown.as_of_ms))
+    as_of_now = preview_expiry(catalog, DEPARTURES, ExpiryRequest())
+
+    assert (ids(shown.expiry.snapshots), ids(as_shown.expiry.snapshots)) == ([], [])
+    assert ids(as_of_now.expiry.snapshots) == ids([first])
+
+
+def test_ages_are_not_counted_at_a_moment_that_is_still_to_come(catalog: Catalog, files: TableFiles) -> None:
+    insert(catalog, files, "a")
+    insert(catalog, files, "b")
+
+    found = expire_snapshots(catalog, DEPARTURES, ExpiryRequest(as_of_ms=EVERYTHING_OLD))
+
+    assert found.expiry.snapshots == ()
+
+
 def test_tag_made_while_the_expiry_runs_keeps_its_snapshot(catalog: Catalog, files: TableFiles) -> None:
     first = insert(catalog, files, "a")
     second = insert(catalog, files, "b")

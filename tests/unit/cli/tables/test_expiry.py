@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+from typing import Any
 
 import pytest
 
+from app.client.answers import ExpiredSnapshots
 from app.client.catalog import RemoteCatalog
+from app.client.table.tables import TableCalls
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from tests.unit.cli.conftest import Icetower
 
@@ -79,6 +82,26 @@ def test_snapshots_go_after_a_yes(
     assert done.status == 0
     assert f"Expired 1 snapshot of table {grown}; files are deleted after " in done.out
     assert snapshot_ids(catalog, grown) == [78]
+
+
+def test_what_becomes_old_enough_while_it_asks_stays(
+    icetower: Icetower, grown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[dict[str, Any], ExpiredSnapshots]] = []
+    expire = TableCalls.expire
+
+    def noted(tables: TableCalls, identifier: TableIdentifier, **asked: Any) -> ExpiredSnapshots:
+        answer = expire(tables, identifier, **asked)
+        calls.append((asked, answer))
+        return answer
+
+    monkeypatch.setattr(TableCalls, "expire", noted)
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    icetower("table", "expire", grown, "--older-than", "0s")
+
+    (_, shown), (asked, _) = calls
+    assert shown.as_of_ms is not None
+    assert asked["as_of_ms"] == shown.as_of_ms
 
 
 def test_without_a_terminal_yes_is_needed(icetower: Icetower, catalog: RemoteCatalog, grown: str) -> None:
