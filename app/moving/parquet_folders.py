@@ -43,7 +43,7 @@ _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _NEEDS_VERSION_3: Final = 3
-_REFUSALS_OF_FILES: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN})
+_SURE_REFUSALS: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN})
 """Others are about what has become of the table meanwhile, or say that the outcome is not known."""
 _LOGS: Final = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
 """Folders in which other table formats keep what counts of their files."""
@@ -284,8 +284,8 @@ def append_new_files(
 
     Raises:
         InvalidDataFile: a file cannot be read, or does not fit the others; nothing is made.
-        SourceFailed: another table has the name since the first look; or the table was made, and the server takes no
-            file.
+        SourceFailed: another table has the name since the first look; or the namespace was made, and the server makes no
+            table there; or the table was made, and the server takes no file.
         CallFailed: the server refuses: its message names the file.
     """
     there, new, outcome = _first_look(catalog, identifier, found)
@@ -303,7 +303,7 @@ def append_new_files(
                 )
             except CatalogRefused as refused:
                 is_empty = is_new and not outcome.appended
-                if not is_empty or refused.status not in _REFUSALS_OF_FILES:
+                if not is_empty or refused.status not in _SURE_REFUSALS:
                     raise
                 raise SourceFailed(
                     f"{refused.message.rstrip('.')}. Table {identifier} has been made and is empty: the same command "
@@ -392,7 +392,8 @@ def _made_table(
     catalog: RemoteCatalog, identifier: TableIdentifier, folder: ParquetFolder, location: str | None
 ) -> TableAnswer:
     """Make a table for files, with its namespace; return it, or one that was made meanwhile."""
-    if not catalog.namespaces.exists(identifier.namespace):
+    is_new = not catalog.namespaces.exists(identifier.namespace)
+    if is_new:
         catalog.namespaces.create(identifier.namespace)
     try:
         return catalog.tables.create(
@@ -403,6 +404,11 @@ def _made_table(
             properties=folder.properties,
         )
     except CatalogRefused as refused:
+        if is_new and refused.status in _SURE_REFUSALS:
+            # It is not dropped: somebody else may count on it by now.
+            raise SourceFailed(
+                f"{refused.message.rstrip('.')}. Namespace {identifier.namespace} has been made"
+            ) from refused
         if refused.status != 409:
             raise
         return catalog.tables.load(identifier, "refs")

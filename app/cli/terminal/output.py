@@ -22,11 +22,20 @@ def print_json(value: object) -> None:
 
 
 def print_json_list(items: Iterable[object]) -> None:
-    """Print a JSON array of values as they come, and keep none in memory."""
+    """Print a JSON array of values as they come, and keep none in memory.
+
+    Where they end with an error the array stays open, so that nobody takes it for the whole.
+    """
     number = 0
-    for number, item in enumerate(items, 1):
-        text = json_text(item).replace("\n", "\n  ")
-        print(f"[\n  {text}" if number == 1 else f",\n  {text}", end="")
+    try:
+        for number, item in enumerate(items, 1):
+            text = json_text(item).replace("\n", "\n  ")
+            print(f"[\n  {text}" if number == 1 else f",\n  {text}", end="")
+    except Exception:
+        # The line that says what is wrong begins on its own.
+        if number:
+            print()
+        raise
     print("\n]" if number else "[]")
 
 

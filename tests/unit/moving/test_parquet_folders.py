@@ -266,6 +266,20 @@ def test_a_new_table_whose_files_are_refused_is_said_to_be_empty(
     assert append_new_files(catalog, RAW, {f"file://{folder}/a.parquet": 0}, look).appended == 1
 
 
+def test_a_namespace_that_was_made_for_a_table_that_is_refused_is_named(
+    catalog: RemoteCatalog, folder: Path
+) -> None:
+    there = {f"file://{folder}/a.parquet": 0}
+    made = TableIdentifier(Namespace(("made",)), "raw")
+
+    with pytest.raises(SourceFailed, match=r"outside warehouse .*\. Namespace made has been made$"):
+        append_new_files(catalog, made, there, look, location="file:///elsewhere")
+    with pytest.raises(CatalogRefused, match="outside warehouse"):
+        append_new_files(catalog, made, there, look, location="file:///elsewhere")
+
+    assert catalog.namespaces.exists(made.namespace)
+
+
 def test_a_preview_of_a_table_that_is_there_is_of_its_new_files(catalog: RemoteCatalog, folder: Path) -> None:
     first, second = (f"file://{folder / name}" for name in ("a.parquet", "b.parquet"))
     anew = preview_new_files(catalog, RAW, {first: 0, second: 0}, look)

@@ -118,3 +118,16 @@ def test_a_list_that_is_printed_as_it_comes_is_the_same_document(
     print_json_list(iter(items))
 
     assert capsys.readouterr().out == json.dumps(items, indent=2, ensure_ascii=False) + "\n"
+
+
+def test_a_list_that_fails_before_its_end_stays_open_and_ends_its_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def half() -> Iterator[str]:
+        yield "a"
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        print_json_list(half())
+
+    assert capsys.readouterr().out == '[\n  "a"\n'
