@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
-from app.api.bodies.table.commits import CommitBody
+from app.api.bodies.table.commits import parse_commit
 from app.api.bodies.views import CreateViewBody, RegisterViewBody
 from app.api.dependencies import Visited
 from app.api.idempotency import done_once
@@ -75,7 +75,7 @@ def view_exists(visit: Visited) -> Response:
 def replace_view(visit: Visited) -> Response:
     """Commit changes to a view."""
     identifier = visit.view
-    body = parse_body(CommitBody, visit.body)
+    body = parse_commit(visit.body)
     check_same(body.identifier, identifier)
 
     def mutate(catalog: Catalog) -> LoadedView:

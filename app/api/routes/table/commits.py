@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies.identifiers import check_same
-from app.api.bodies.json_body import parse_body
-from app.api.bodies.table.commits import CommitBody, CommitTransactionBody
+from app.api.bodies.table.commits import parse_commit, parse_transaction
 from app.api.dependencies import Visit, Visited, open_visit
 from app.api.idempotency import done_once
 from app.api.landings import land_once
@@ -150,7 +149,7 @@ class _Commit:
 
     def _parsed(self) -> TableCommit:
         visit, identifier = self._visit, self._visit.table
-        body = parse_body(CommitBody, visit.body)
+        body = parse_commit(visit.body)
         check_same(body.identifier, identifier)
         return TableCommit(
             identifier,
@@ -174,7 +173,7 @@ class _Commit:
 @router.post("/v1/transactions/commit")
 def commit_transaction(visit: Visited) -> Response:
     """Commit changes to several tables, all or none."""
-    commits = parse_body(CommitTransactionBody, visit.body).commits(rebase_request(visit))
+    commits = parse_transaction(visit.body).commits(rebase_request(visit))
     return done_once(
         visit, lambda catalog: table_commits.commit_transaction(catalog, commits), is_commit=True
     )

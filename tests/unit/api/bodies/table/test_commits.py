@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from app.api.bodies.table.commits import parse_commit, parse_transaction
+from app.errors import InvalidRequest
+
+ABSENT = '"requirements": [{"type": "assert-create"}]'
+PROPERTIES = '"updates": [{"action": "set-properties", "updates": {"a": "1"}}]'
+NAME = '"identifier": {"namespace": ["a"], "name": "t"}'
+
+
+@pytest.mark.parametrize("name", ["requirements", "updates", "identifier"])
+def test_member_that_is_given_twice_is_refused(name: str) -> None:
+    members = [ABSENT, PROPERTIES, NAME]
+    again = next(member for member in members if member.startswith(f'"{name}"'))
+    change = "{" + ", ".join([*members, again]) + "}"
+
+    with pytest.raises(InvalidRequest, match=f"^Invalid body: {name} is given twice in one object$"):
+        parse_commit(change.encode())
+    with pytest.raises(InvalidRequest, match=f"^Invalid body: {name} is given twice in one object$"):
+        parse_transaction(f'{{"table-changes": [{change}]}}'.encode())
+
+
+def test_changes_of_a_transaction_that_are_given_twice_are_refused() -> None:
+    changes = f'"table-changes": [{{{NAME}, {PROPERTIES}}}]'
+
+    with pytest.raises(InvalidRequest, match="table-changes is given twice in one object"):
+        parse_transaction(f"{{{changes}, {changes}}}".encode())
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [{"requirements": "x", "updates": "y"}, {"a": '"requirements"', "b": '"updates" "updates"'}],
+    ids=["keys", "texts"],
+)
+def test_properties_may_have_the_names_of_members(properties: dict[str, Any]) -> None:
+    update = {"action": "set-properties", "updates": properties}
+    change = {"identifier": {"namespace": ["updates"], "name": "identifier"}, "updates": [update, update]}
+
+    body = parse_commit(json.dumps(change).encode())
+    commits = parse_transaction(json.dumps({"table-changes": [change, change]}).encode())
+
+    assert len(body.updates or ()) == 2
+    assert len(commits.table_changes) == 2
