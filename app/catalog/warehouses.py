@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.protection import check_warehouse_unprotected, recovery_of
 from app.catalog.context.server import Server
 from app.catalog.warehouse_changes import WarehouseChange, masked_settings
@@ -202,10 +203,12 @@ def _check_properties(*properties: Mapping[str, str]) -> None:
             raise InvalidSetting(f"Warehouse property {flaw}")
 
 
-def list_warehouses(server: Server, caller: Caller) -> list[Warehouse]:
-    """Return every warehouse, by name."""
+def list_warehouses(server: Server, caller: Caller, page: Page) -> Listing[Warehouse]:
+    """Return the warehouses of this server, by name."""
     server.permit(caller, "list_warehouses")
-    return list(server.warehouses.list())
+    found = server.warehouses.list_after(page.after, page.read_limit)
+    cut = page_of(tuple(warehouse.name for warehouse in found), page)
+    return Listing(found[: len(cut.items)], cut.next_after)
 
 
 def load_warehouse(server: Server, caller: Caller, name: str) -> Warehouse:

@@ -12,7 +12,7 @@ from app.cli.health_lines import OVERVIEW_COLUMNS, overview_row, severities_line
 from app.cli.terminal.arguments import properties_from
 from app.cli.terminal.connection import connected, management
 from app.cli.terminal.options import AsJson, Uri, group
-from app.cli.terminal.output import print_json, print_line, remark, warn
+from app.cli.terminal.output import print_json, print_json_list, print_line, remark, warn
 from app.cli.terminal.rendering import print_facts, print_table
 from app.cli.terminal.texts import property_lines
 from app.client.request_parts import JsonObject
@@ -53,10 +53,10 @@ def list_warehouses(uri: Uri = None, as_json: AsJson = False) -> None:
     """
     with management(uri) as warehouses:
         found = warehouses.list()
-    if as_json:
-        print_json([warehouse.model_dump(by_alias=True) for warehouse in found])
-    else:
-        print_table(["warehouse", "location"], [[found.name, found.root_location] for found in found])
+        if as_json:
+            print_json_list(warehouse.model_dump(by_alias=True) for warehouse in found)
+        else:
+            print_table(["warehouse", "location"], ([item.name, item.root_location] for item in found))
 
 
 @commands.command("create")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
 
-from app.client.answers import ServerAnswer
+from app.client.answers import PageAnswer, ServerAnswer
 from app.client.http.http_calls import HttpCalls
 from app.client.request_parts import given, path_piece
 
@@ -26,7 +26,7 @@ class WarehouseAnswer(ServerAnswer):
     layout: str = "catalog"
 
 
-class _WarehouseList(ServerAnswer):
+class _WarehousePage(PageAnswer):
     warehouses: list[WarehouseAnswer]
 
 
@@ -36,9 +36,10 @@ class WarehouseCalls:
     def __init__(self, calls: HttpCalls) -> None:
         self._calls = calls
 
-    def list(self) -> list[WarehouseAnswer]:
-        """Return all warehouses."""
-        return self._calls.read(_WarehouseList, "GET", ROOT).warehouses
+    def list(self) -> Iterator[WarehouseAnswer]:
+        """Yield all warehouses, by name."""
+        for page in self._calls.read_pages(_WarehousePage, ROOT):
+            yield from page.warehouses
 
     def create(
         self,

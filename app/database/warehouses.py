@@ -216,6 +216,12 @@ class Warehouses:
         found = self._database.read(lambda connection: connection.execute(query).all())
         return [_warehouse(row) for row in found]
 
+    def list_after(self, after: str | None, limit: int | None) -> Sequence[Warehouse]:
+        """Return up to `limit` warehouses by name: all, or those with a greater name than `after`."""
+        query = select(*_COLUMNS).where(rows.c.name > (after or "")).order_by(rows.c.name).limit(limit)
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return [_warehouse(row) for row in found]
+
     def list_kept(self, layout: Layout) -> Sequence[Warehouse]:
         """Return the warehouses of a layout, as they were a second ago at most.
 

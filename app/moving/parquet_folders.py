@@ -284,8 +284,8 @@ def append_new_files(
 
     Raises:
         InvalidDataFile: a file cannot be read, or does not fit the others; nothing is made.
-        SourceFailed: another table has the name since the first look; or the namespace was made, and the server makes no
-            table there; or the table was made, and the server takes no file.
+        SourceFailed: another table has the name since the first look; or the namespace was made, and the server makes
+            no table there; or the table was made, and the server takes no file.
         CallFailed: the server refuses: its message names the file.
     """
     there, new, outcome = _first_look(catalog, identifier, found)

@@ -6,6 +6,7 @@ import orjson
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from app.api.bodies.json_answer import present
 from app.api.bodies.warehouses import (
     CreateWarehouseBody,
     UpdateWarehouseBody,
@@ -14,18 +15,24 @@ from app.api.bodies.warehouses import (
 from app.api.dependencies import Visited
 from app.api.names_in_paths import warehouse_in_path
 from app.api.responses.answers import json_answer, no_content
+from app.api.responses.paging import PAGING, next_page_token, page_in_query
 from app.catalog import warehouses
 from app.catalog.context.rows import Warehouse
 
 router = APIRouter()
+_LISTING = "warehouses"
 
 
 @router.get("/management/v1/warehouses")
 def list_warehouses(visit: Visited) -> Response:
     """List the warehouses."""
-    visit.parameters()
-    found = warehouses.list_warehouses(visit.parts.server, visit.caller())
-    return json_answer(orjson.dumps({"warehouses": [warehouse_object(item) for item in found]}))
+    page = page_in_query(visit.parameters(*PAGING), _LISTING)
+    found = warehouses.list_warehouses(visit.parts.server, visit.caller(), page)
+    answer = {
+        "warehouses": [warehouse_object(item) for item in found.items],
+        "next-page-token": next_page_token(found.next_after, _LISTING),
+    }
+    return json_answer(orjson.dumps(present(answer)))
 
 
 @router.post("/management/v1/warehouses")

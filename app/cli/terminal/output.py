@@ -24,7 +24,7 @@ def print_json(value: object) -> None:
 def print_json_list(items: Iterable[object]) -> None:
     """Print a JSON array of values as they come, and keep none in memory.
 
-    Where they end with an error the array stays open, so that nobody takes it for the whole.
+    Where they end with an error the array stays open: it does not look whole.
     """
     number = 0
     try:

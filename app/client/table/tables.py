@@ -67,7 +67,7 @@ class TableCalls(NamedCalls[TableAnswer]):
         found: list[JsonObject] = self._calls.read(OpenAnswer, "GET", path).model_dump()["properties"]
         return found
 
-    def expire(
+    def expire(  # noqa: PLR0913 - one for each field of the request
         self,
         identifier: TableIdentifier,
         *,

@@ -46,6 +46,7 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "list_children of": lambda stores: stores.namespaces.list_children(1, levels("a")),
     "warehouses.find": lambda stores: stores.warehouses.find("main"),
     "warehouses.list": lambda stores: stores.warehouses.list(),
+    "warehouses.list_after": lambda stores: stores.warehouses.list_after("a", 10),
     "idempotency_keys.find": lambda stores: stores.idempotency_keys.find("alice", "key-1", NOW_MS),
     "counts": lambda stores: stores.file_deletions.counts(),
     "count waiting": lambda stores: stores.file_deletions.count_waiting(),

@@ -38,6 +38,9 @@ def test_created_warehouse_is_found_as_it_is(stores: Stores) -> None:
     )
     assert stores.warehouses.find("Lake") is None
     assert [each.name for each in stores.warehouses.list()] == ["lake", "main"]
+    assert [each.name for each in stores.warehouses.list_after(None, None)] == ["lake", "main"]
+    assert [each.name for each in stores.warehouses.list_after(None, 1)] == ["lake"]
+    assert [each.name for each in stores.warehouses.list_after("lake", 1)] == ["main"]
 
 
 def test_warehouses_are_found_by_id_by_layout_and_by_their_roots(stores: Stores) -> None:

@@ -18,6 +18,13 @@ LAKE = {
 }
 
 
+def test_warehouses_are_read_page_by_page() -> None:
+    other = LAKE | {"name": "other"}
+    server = ScriptedServer([ok({"warehouses": [LAKE], "next-page-token": "t"}), ok({"warehouses": [other]})])
+
+    assert [found.name for found in WarehouseCalls(server.calls()).list()] == ["lake", "other"]
+
+
 def test_warehouses() -> None:
     server = ScriptedServer(
         [ok({"warehouses": [LAKE]}), ok(LAKE), ok(LAKE), ok(LAKE), ok(LAKE), httpx.Response(204)]
@@ -34,7 +41,7 @@ def test_warehouses() -> None:
 
     asked = [(request.method, request.url.raw_path.decode()) for request in server.requests]
     assert asked == [
-        ("GET", "/management/v1/warehouses"),
+        ("GET", "/management/v1/warehouses?pageToken=&pageSize=1000"),
         ("POST", "/management/v1/warehouses"),
         ("GET", "/management/v1/warehouses/la%2Fke"),
         ("PATCH", "/management/v1/warehouses/lake"),

@@ -51,6 +51,21 @@ def test_created_warehouse_is_shown_with_secrets_masked(
     assert "hunter2" not in api.get(URL).text + shown.text
 
 
+def test_warehouses_are_listed_in_pages(api: httpx.Client, warehouse: dict[str, Any]) -> None:
+    whole = api.get(URL).json()
+    names, token = [], ""
+    for _ in whole["warehouses"]:
+        page = api.get(URL, params={"pageSize": 1, "pageToken": token}).json()
+        names += [item["name"] for item in page["warehouses"]]
+        token = page.get("next-page-token", "")
+
+    assert warehouse["name"] in names
+    assert names == [item["name"] for item in whole["warehouses"]]
+    assert token == ""
+    assert "next-page-token" not in whole
+    assert error_of(api.get(URL, params={"pageToken": "x"}))[0] == 400
+
+
 def test_new_warehouse_has_nothing_that_a_mask_could_hide(api: httpx.Client, tmp_path: Path) -> None:
     storage = {"s3.access-key-id": "me", "s3.secret-access-key": "********"}
     body = {"name": f"wh.{next(_NUMBERS)}", "root-location": f"file://{tmp_path}", "storage": storage}
