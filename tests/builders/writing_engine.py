@@ -19,7 +19,7 @@ from app.engine.model.files.manifests import (
     ManifestEntry,
     ManifestFile,
 )
-from app.engine.model.ids import Location, SnapshotId, SpecId
+from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.memory import MemoryFiles
@@ -247,7 +247,9 @@ class WritingEngine:
     def _added(self, name: str, content: FileContent) -> ManifestEntry:
         number = next(self.numbers)
         path = name if ":" in name else f"{self.metadata.location}/data/{name}-{number}.parquet"
-        file = DataFile(content, Location(path), "parquet", SpecId(0), (), 1 + number % 7, 100)
+        spec = self.metadata.default_spec
+        partition = (None,) * len(spec.fields)
+        file = DataFile(content, Location(path), "parquet", spec.spec_id, partition, 1 + number % 7, 100)
         return ManifestEntry(EntryStatus.ADDED, None, None, None, file)
 
     def _manifest(self, snapshot_id: SnapshotId, entries: Sequence[ManifestEntry]) -> ManifestFile:

@@ -169,6 +169,11 @@ class _TableEntries:
         with _corrupt_if_invalid(self._location):
             yield from self._entries.live_paths()
 
+    @property
+    def partition_field_ids(self) -> tuple[int, ...] | None:
+        """The ids as `SpecifiedEntries` promises."""
+        return self._entries.partition_field_ids
+
     def facts(self) -> Iterator[EntryFacts]:
         """Yield the facts as `CountableEntries` promises."""
         with _corrupt_if_invalid(self._location):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.engine.guard.lists import Lists, compare_lists
+from app.engine.model.files.entry_filters import partition_field_ids
 from app.engine.model.files.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
     DataFile,
@@ -89,8 +90,14 @@ def own_changes(
         flaw = refusal(Reason.MANIFESTS, "It merged or rewrote manifests of its parent.")
     if flaw is not None:
         return flaw
-    own = tuple(OwnManifest(item, tuple(source.entries(as_written(item)))) for item in lists.new)
-    changes = OwnChanges(own, gone, before)
+    own = []
+    for item in lists.new:
+        entries = source.entries(as_written(item))
+        flaw = _flaw_of_spec(current, item, partition_field_ids(entries))
+        if flaw is not None:
+            return flaw
+        own.append(OwnManifest(item, tuple(entries)))
+    changes = OwnChanges(tuple(own), gone, before)
     parent_sequence = late.parent.sequence if late.parent is not None else 0
     for each in own:
         flaw = next(_flaws_of_manifest(current, each, late, parent_sequence), None)
@@ -117,6 +124,20 @@ def _flaws_of_lists(
             yield refusal(
                 Reason.SCHEMA, f"The table has no partition spec {manifest.partition_spec_id} any more."
             )
+
+
+def _flaw_of_spec(
+    current: TableMetadata, listed: ManifestFile, field_ids: tuple[int, ...] | None
+) -> RebaseRefusal | None:
+    """Return a refusal if a manifest was written with another spec of this id: after one is removed, its id is free."""
+    spec = current.find_spec(listed.partition_spec_id)
+    if spec is None or field_ids is None or field_ids == tuple(field.field_id for field in spec.fields):
+        return None
+    return refusal(
+        Reason.SCHEMA,
+        f"Its manifest {listed.manifest_path} was written with another partition spec {spec.spec_id} than the table "
+        "has now.",
+    )
 
 
 def _flaws_of_manifest(

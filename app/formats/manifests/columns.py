@@ -96,6 +96,7 @@ class ManifestColumns(Sequence[ManifestEntry]):
         check_counts(manifest, entries.statuses)
         self._entries = entries
         self._statuses, self._partition_numbers = entries.statuses, entries.partition_numbers
+        self._partition_field_ids = header.partition_field_ids
         self.partitions: tuple[Partition, ...] = tuple(
             partition_tuple(partition, header.partition_field_ids) for partition in entries.partitions
         )
@@ -205,6 +206,11 @@ class ManifestColumns(Sequence[ManifestEntry]):
         numbers = self._partition_numbers
         partitions = [self.partitions[numbers[at]] for at in positions]
         return FileColumns(paths, sizes, record_counts, split_offsets, first_row_ids, partitions, alike)
+
+    @property
+    def partition_field_ids(self) -> tuple[int, ...] | None:
+        """The ids as `SpecifiedEntries` promises."""
+        return self._partition_field_ids
 
     def live_paths(self) -> Iterator[Location]:
         """Yield the paths as `PathedEntries` promises."""

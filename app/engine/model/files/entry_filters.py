@@ -113,6 +113,22 @@ def columnar(entries: Iterable[ManifestEntry]) -> ColumnarEntries | None:
     return cast(ColumnarEntries, entries) if _has(type(entries), "live_positions") else None
 
 
+class SpecifiedEntries(Protocol):
+    """Entries of one manifest that says which partition spec it was written with."""
+
+    @property
+    def partition_field_ids(self) -> tuple[int, ...] | None:
+        """The ids of the fields of that spec, in their order; None if its writer left the spec out."""
+        ...
+
+
+def partition_field_ids(entries: Iterable[ManifestEntry]) -> tuple[int, ...] | None:
+    """Return the partition fields that a manifest was written with; None if that is not known."""
+    if _has(type(entries), "partition_field_ids"):
+        return cast(SpecifiedEntries, entries).partition_field_ids
+    return None
+
+
 class PathedEntries(Protocol):
     """Entries of one manifest whose paths are found without making objects of them."""
 

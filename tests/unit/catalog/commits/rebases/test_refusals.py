@@ -14,6 +14,7 @@ from app.engine.change.updates import (
     AddSchema,
     AddSnapshot,
     AddSpec,
+    RemovePartitionSpecs,
     RemoveSnapshotRef,
     RemoveSnapshots,
     SetCurrentSchema,
@@ -192,6 +193,12 @@ def test_snapshot_without_schema(catalog: Catalog) -> None:
     assert why_not(catalog, late).startswith("schema: ")
 
 
+def identity_of(position: int) -> UnboundPartitionSpec:
+    source = SCHEMA.fields[position]
+    field = UnboundPartitionField(source_id=source.id, name=f"by_{source.name}", transform="identity")
+    return UnboundPartitionSpec(fields=(field,))
+
+
 def test_spec_that_has_moved(catalog: Catalog) -> None:
     late, rival = writer(catalog).append(["late"]), writer(catalog).append(["rival"])
     commit(catalog, rival)
@@ -205,6 +212,25 @@ def test_spec_that_has_moved(catalog: Catalog) -> None:
 
     assert refused.value.not_rebased is not None
     assert refused.value.not_rebased.reason == "schema"
+
+
+def test_spec_whose_id_another_one_has_by_now(catalog: Catalog) -> None:
+    commit_to(catalog, AddSpec(spec=identity_of(0)), SetDefaultSpec(spec_id=SpecId(-1)))
+    late = writer(catalog).append(["late"])
+    commit_to(catalog, SetDefaultSpec(spec_id=SpecId(0)), RemovePartitionSpecs(spec_ids=(SpecId(1),)))
+    rival = writer(catalog).append(["rival"])
+    commit(catalog, rival)
+    commit_to(catalog, AddSpec(spec=identity_of(1)), SetDefaultSpec(spec_id=SpecId(-1)))
+    assert load_table(catalog).metadata.default_spec_id == 1
+
+    with pytest.raises(RequirementFailed) as refused:
+        commit(catalog, late)
+
+    assert refused.value.not_rebased is not None
+    assert refused.value.not_rebased.reason == "schema"
+    assert "was written with another partition spec 1 than the table has now" in (
+        refused.value.not_rebased.message
+    )
 
 
 def test_more_than_one_snapshot(catalog: Catalog) -> None:
