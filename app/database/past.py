@@ -19,7 +19,6 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
-    func,
     or_,
     select,
     union,
@@ -288,12 +287,6 @@ class Past:
             Namespace((*(namespace_of(row.parent_key).levels if row.parent_key else ()), row.name))
             for row in found
         )
-
-    def begins_ms(self) -> int | None:
-        """Return the time of the oldest event that is known; None if there is none."""
-        query = select(func.min(pointer_history.c.at_ms))
-        oldest: int | None = self._database.read(lambda connection: connection.scalars(query).one())
-        return oldest
 
     @staticmethod
     def _properties(

@@ -129,6 +129,21 @@ def _readable_list(
         return ()
 
 
+def flaw_of_specs(metadata: TableMetadata, manifests: Sequence[ManifestFile]) -> str | None:
+    """Return which manifest has a partition spec that the table has not; None if there is none.
+
+    Engines fail where they do not find it.
+    """
+    known = {spec.spec_id for spec in metadata.partition_specs}
+    for manifest in manifests:
+        if manifest.partition_spec_id not in known and manifest.may_have_live_files:
+            return (
+                f"manifest {manifest.manifest_path} has partition spec {manifest.partition_spec_id}, which the table "
+                "has not"
+            )
+    return None
+
+
 def overview_key(catalog: Catalog, pointer: Pointer) -> Hashable:
     """Return the key of the facts that the overview of a warehouse keeps of a table."""
     return catalog.files, pointer.id, pointer.metadata_location, pointer.registration
@@ -197,7 +212,9 @@ def _counted(
     def count() -> tuple[tuple[FileFacts, ManifestFacts], int]:
         source = TableManifests(catalog, metadata)
         manifests: Sequence[ManifestFile] = () if snapshot is None else source.manifests(snapshot)
-        _check_specs(metadata, manifests)
+        flaw = flaw_of_specs(metadata, manifests)
+        if flaw is not None:
+            raise CorruptTable(metadata.location, flaw)
         summary = count_files(catalog, source, manifests, small_below(target_file_bytes(metadata.properties)))
         facts = file_facts(metadata, summary), manifest_facts(metadata, manifests)
         return facts, _BYTES_OF_FACTS + _BYTES_OF_A_SIZE * (
@@ -207,24 +224,6 @@ def _counted(
     snapshot_id = None if snapshot is None else snapshot.snapshot_id
     key: Hashable = (catalog.files, pointer.id, pointer.metadata_location, pointer.registration, snapshot_id)
     return catalog.server.counted_files.find_or_read(key, count)
-
-
-def _check_specs(metadata: TableMetadata, manifests: Sequence[ManifestFile]) -> None:
-    """Check that the table has the partition spec of each manifest.
-
-    Engines fail where they do not find it.
-
-    Raises:
-        CorruptTable: names the manifest and its spec.
-    """
-    known = {spec.spec_id for spec in metadata.partition_specs}
-    for manifest in manifests:
-        if manifest.partition_spec_id not in known and manifest.may_have_live_files:
-            raise CorruptTable(
-                metadata.location,
-                f"manifest {manifest.manifest_path} has partition spec {manifest.partition_spec_id}, which the table "
-                "has not",
-            )
 
 
 def _waiting_deletions(catalog: Catalog, pointer: Pointer) -> tuple[str, ...]:

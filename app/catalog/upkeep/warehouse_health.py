@@ -15,6 +15,7 @@ from app.catalog.history import numbers_in
 from app.catalog.upkeep.table_health import (
     OVERVIEW_BYTES,
     TableHealth,
+    flaw_of_specs,
     forks_of,
     listed_manifests,
     metadata_bytes,
@@ -168,6 +169,7 @@ def _facts(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> Healt
             totals=summary_totals(snapshot),
             files=None,
             activity=None,
+            unreadable=flaw_of_specs(metadata, manifests),
             forks=forks_of(catalog, pointer, metadata),
         )
         kept.put(key, facts, OVERVIEW_BYTES)

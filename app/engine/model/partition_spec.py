@@ -269,14 +269,21 @@ def check_promoted(spec: PartitionSpec, before: Schema, after: Schema) -> None:
 
 def _check_distinct(spec: PartitionSpec) -> None:
     seen_names: set[str] = set()
-    seen_ids: set[int] = set()
+    seen: dict[FieldId, PartitionField] = {}
     for field in spec.fields:
         if field.name in seen_names:
             raise InvalidUpdate(f"Cannot use partition name more than once: {field.name}")
-        if field.field_id in seen_ids:
-            raise InvalidUpdate(f"Cannot use partition field id more than once: {field.field_id}")
+        other = seen.setdefault(field.field_id, field)
+        if other is not field:
+            # Java adds a field again beside the void one that version 1 has left in its place.
+            is_beside_void = other.source_id == field.source_id and other.is_void is not field.is_void
+            hint = (
+                "; the void field of the same column has it: remove that field first"
+                if is_beside_void
+                else ""
+            )
+            raise InvalidUpdate(f"Cannot use partition field id more than once: {field.field_id}{hint}")
         seen_names.add(field.name)
-        seen_ids.add(field.field_id)
 
 
 def check_names(spec: PartitionSpec, schema: Schema) -> None:

@@ -50,11 +50,6 @@ class Policy:
                     return Switch(is_on, place, name)
         return Switch(is_on=False, origin=Origin.DEFAULT, said_by=UPKEEP)
 
-    @property
-    def is_off(self) -> bool:
-        """Whether no job is done."""
-        return not any(self.switch(job).is_on for job in Job)
-
     def without_thresholds(self) -> Policy:
         """Return the same policy, by which any gain is worth it."""
         none = {known.name: "0" for known in OWN_PROPERTIES if known.name.endswith(_THRESHOLDS)}

@@ -113,7 +113,6 @@ def test_what_is_asked_of_the_past_and_of_what_was_dropped_is_found_through_an_i
         then.replaced(1, at_ms, at_ms + 10)
         then.replaced_since(1, {Location("l")}, at_ms)
         then.moved_between(1, 1990, 1995, 0, 10)
-        then.begins_ms()
         dropped.list(1, at_ms, name=(t1.namespace, "t"))
         dropped.find(1, 5, at_ms)
         dropped.find_pointer(10_005, at_ms)

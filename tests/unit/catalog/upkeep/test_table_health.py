@@ -169,6 +169,9 @@ def test_manifests_of_a_partition_spec_that_is_gone_are_named(catalog: Catalog) 
         f"{manifest.manifest_path} has partition spec 0, which the table has not" in found.findings[0].message
     )
     assert found.facts.files is None
+    (overview,) = warehouse_health(catalog, Page()).items
+    assert overview.findings[0].code == "unreadable-manifest"
+    assert "has partition spec 0, which the table has not" in overview.findings[0].message
     left = table_upkeep(catalog, DEPARTURES, [Job.EXPIRE_SNAPSHOTS]).plan.left
     assert [item.reason for item in left] == [f"the table is damaged: {found.facts.unreadable}"]
 

@@ -140,6 +140,14 @@ def test_names_and_field_ids_occur_once() -> None:
     )
 
 
+def test_field_beside_its_own_void_one_is_told_the_way_out() -> None:
+    # So Java adds a field again that it had removed from a table of version 1.
+    assert refusal(part("p_1000", 1, 1000, transform="void"), part("p", 1, 1000)) == (
+        "Cannot use partition field id more than once: 1000; the void field of the same column has it: "
+        "remove that field first"
+    )
+
+
 def test_identity_partition_may_have_the_name_of_its_source() -> None:
     assert bound(part("name", 2)).fields[0].name == "name"
 
