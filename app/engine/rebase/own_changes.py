@@ -129,7 +129,10 @@ def _flaws_of_lists(
 def _flaw_of_spec(
     current: TableMetadata, listed: ManifestFile, field_ids: tuple[int, ...] | None
 ) -> RebaseRefusal | None:
-    """Return a refusal if a manifest was written with another spec of this id: after one is removed, its id is free."""
+    """Return a refusal if a manifest was written with another spec of this id.
+
+    The id of one that is removed is free for another one.
+    """
     spec = current.find_spec(listed.partition_spec_id)
     if spec is None or field_ids is None or field_ids == tuple(field.field_id for field in spec.fields):
         return None
