@@ -43,6 +43,8 @@ LOGIN_OVER = frozenset({401, 419})
 NOTHING_APPLIED = frozenset({429, 503})
 """Statuses that, with a `Retry-After`, promise that the request changed nothing."""
 
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+"""What OpenSSL says of an answer that is not TLS."""
 CONNECTION_BROKE = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
 
 
@@ -252,6 +254,8 @@ class HttpCalls:
 
     def _failure(self, request: httpx.Request, error: httpx.RequestError) -> failures.CallFailed:
         reason = str(error) or type(error).__name__
+        if any(words in reason for words in _NOT_TLS):
+            reason += ". It may speak plain HTTP: try http:// instead of https://"
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
             return failures.CatalogUnreachable(self.uri, reason)
         return failures.AnswerLost(request.method, str(request.url), reason, _key_of(request), self._place)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import socket
+import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 
 import httpx
 import pytest
@@ -192,6 +195,25 @@ def test_a_connection_that_was_never_made_is_told_at_once() -> None:
         CatalogUnreachable, match=r"Cannot reach a catalog at http://scripted\.example: refused"
     ):
         server.calls().send("GET", "v1/x")
+
+
+def test_a_server_that_speaks_plain_http_is_told_by_its_answer_to_tls() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer_in_plain() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1_000)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+        answering = threading.Thread(target=answer_in_plain)
+        answering.start()
+        with (
+            closing(HttpCalls(f"https://127.0.0.1:{listener.getsockname()[1]}")) as calls,
+            pytest.raises(CatalogUnreachable, match=r"plain HTTP: try http:// instead of https://$"),
+        ):
+            calls.send("GET", "v1/x")
+        answering.join()
 
 
 @pytest.mark.parametrize(
