@@ -12,7 +12,7 @@ from app.database.namespaces import PropertyChanges
 from app.engine.model.identifiers import Namespace, check_namespace
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited
-from app.errors import AmbiguousProperties, InvalidLocation, InvalidRequest
+from app.errors import AmbiguousProperties, InvalidRequest
 
 
 def list_namespaces(catalog: Catalog, parent: Namespace | None, page: Page) -> Listing[Namespace]:
@@ -41,15 +41,7 @@ def create_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping
     """
     catalog.permit("create_namespace", namespace)
     check_namespace(namespace)
-    try:
-        _check_properties(catalog, properties)
-    except InvalidLocation as error:
-        if properties[LOCATION].startswith("/") and catalog.find_namespace(namespace) is None:
-            # ClickHouse sends the location of a table that is to lie in a namespace that is not there.
-            raise InvalidLocation(
-                f"Namespace {namespace} does not exist: create it first, without a location. {error}"
-            ) from error
-        raise
+    _check_properties(catalog, properties)
     with new_in_warehouse(catalog):
         catalog.namespaces.create(
             catalog.warehouse.id, namespace, dict(properties), catalog.author(), catalog.caller.claim

@@ -274,20 +274,6 @@ def test_literal_plus_finds_the_name_with_a_plus_where_no_name_has_a_space(
     assert api.delete(f"{path}+x").status_code == 204
 
 
-def test_namespace_with_a_tables_location_is_told_not_to_exist(tmp_path: Path) -> None:
-    # So ClickHouse creates a table in a namespace that is not there.
-    namespace = {"namespace": ["nope"], "properties": {"location": "/wh/nope/t/"}}
-    with http_catalog(tmp_path, default_warehouse_location="s3://lake/wh") as api:
-        refused = error_of(api.post("/v1/namespaces", json=namespace))
-        make_namespace(api, "nope")
-        again = error_of(api.post("/v1/namespaces", json=namespace))
-
-    assert refused[2].startswith(
-        "Namespace nope does not exist: create it first, without a location. Invalid namespace location"
-    )
-    assert again[2].startswith("Invalid namespace location '/wh/nope/t/'")
-
-
 def test_location_without_a_scheme_is_refused_with_what_to_write(tmp_path: Path) -> None:
     with http_catalog(tmp_path, default_warehouse_location="s3://lake/wh") as api:
         make_namespace(api, "a")
