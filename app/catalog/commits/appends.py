@@ -13,6 +13,7 @@ from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Joined, Planned, check_slots
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.places.file_names import content_mark
 from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.context.seen.live_paths import LiveFiles
 from app.catalog.manifests.table_manifests import TableManifests
@@ -49,6 +50,7 @@ from app.errors import (
 )
 from app.fileio.locations import place_of
 from app.formats.manifests.writer import WrittenManifest
+from app.formats.metadata.own_names import is_own_content
 
 _CLOCKS_DIFFER_MS: Final = 60_000
 """So much may a store's clock be ahead of the database's."""
@@ -268,8 +270,14 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
             if found is None:
                 raise InvalidDataFile(path, "it has been deleted meanwhile")
             for each in self._known:
+                if each.is_sweep and not self._may_be_swept(path):
+                    continue
                 if found.modified_ms <= each.created_ms + _CLOCKS_DIFFER_MS:
                     raise FilesBeingDeleted(path, each.kind, each.identifier, is_registration=False)
+
+    def _may_be_swept(self, path: Location) -> bool:
+        uuid, folder = self._base.present().uuid, path.rpartition("/")[0]
+        return is_own_content(path, content_mark(self._catalog.server, uuid, folder))
 
     def _check_not_deleted_from(self, paths: Sequence[Location]) -> None:
         """Check that no position deletes of the branch are about some files.

@@ -64,7 +64,7 @@ def _check(absence: str | None) -> None:
 
 
 def _absence(catalog: Catalog, missing: str, *places: str) -> str | None:
-    if any(_has_files(catalog, Location(place.rstrip("/"))) for place in places):
+    if any(_has_files(catalog, Location(place)) for place in places):
         return None
     return (
         f"It is not known whether {missing} is gone: nothing at all is found in {places[-1]}, as if its disk "
@@ -78,5 +78,5 @@ def _folder_of(location: str) -> str:
 
 def _has_files(catalog: Catalog, place: Location) -> bool:
     # Servers write also where a disk is not mounted: exports, and tries whether it can be written to.
-    below = (file.location[len(place) :] for file in catalog.files.list_files(place))
+    below = (file.location[len(place.rstrip("/")) :] for file in catalog.files.list_files(place))
     return any(f"/{EXPORTS}/" not in name and f"/{TRIES}" not in name for name in below)

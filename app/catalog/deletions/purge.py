@@ -118,7 +118,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
         if purged is not None and purged.is_last:
             return _end(catalog, hold, purged, ())
         gone = f"The metadata file {deletion.metadata_location} is gone, so it is not known which files the table had"
-        raise InvalidMetadata(f"{absence or gone}; what is left of them stays") from None
+        raise InvalidMetadata(f"{absence or gone}; what is left of the table's files stays") from None
     if deletion.empty_looks:
         catalog.server.file_deletions.note_empty_looks(deletion, 0)
     if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):

@@ -301,14 +301,17 @@ class FileDeletions:
         return None if found is None else Purge(Location(found.metadata_location), found.expired)
 
     def was_purged(self, deletion: Deletion) -> bool:
-        """Say whether a purge of another name in the warehouse has deleted the same files."""
+        """Say whether a purge of another name in the warehouse has deleted the same files since.
+
+        Those before do not count: the files were there again.
+        """
         query = select(rows.c.id).where(
             rows.c.warehouse_id == deletion.warehouse_id,
             rows.c.uuid == deletion.uuid,
             rows.c.kind == "purge",
             rows.c.metadata_location == deletion.metadata_location,
             rows.c.id != deletion.id,
-            (rows.c.state == "done") | comes_back(),
+            ((rows.c.state == "done") & (rows.c.finished_ms >= deletion.created_ms)) | comes_back(),
         )
         return self._database.read(lambda connection: connection.scalars(query.limit(1)).first()) is not None
 

@@ -38,6 +38,10 @@ _LOCK = 7_406_310_221_904_513
 """Any number that no other advisory lock of the database has."""
 
 
+# What is marked has a report.
+_IS_SWEEP = (rows.c.kind == "orphans") & rows.c.expired.is_(None)
+
+
 @dataclass(frozen=True, slots=True)
 class QueuedExpiry:
     """Files that a commit puts out of reach."""
@@ -144,9 +148,7 @@ def insert_sweep(connection: Connection, seen: Pointer, now_ms: int, lease_ms: i
 
 
 def _has_queued_orphans(connection: Connection, uuid: TableUuid) -> bool:
-    # What is not marked, but swept, has no report.
-    is_marked = rows.c.kind == "orphans", rows.c.expired.is_not(None)
-    is_queued = rows.c.uuid == uuid, *is_marked, rows.c.state == "queued"
+    is_queued = rows.c.uuid == uuid, rows.c.kind == "orphans", ~_IS_SWEEP, rows.c.state == "queued"
     return connection.scalars(select(rows.c.id).where(*is_queued).limit(1)).first() is not None
 
 
@@ -229,6 +231,8 @@ class BegunDeletion:
     kind: str
     identifier: str
     created_ms: int
+    is_sweep: bool
+    """Whether it has only metadata files, manifests, lists and statistics that servers wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +248,7 @@ class TakenIn:
     """Deletions that had begun by then and have none of these files."""
 
 
-_BEGUN = select(rows.c.id, rows.c.kind, rows.c.identifier, rows.c.created_ms).where(
+_BEGUN = select(rows.c.id, rows.c.kind, rows.c.identifier, rows.c.created_ms, _IS_SWEEP).where(
     rows.c.uuid == bindparam("of_uuid"),
     rows.c.pointer_id == bindparam("of_pointer", type_=BigInteger),
     rows.c.begun_ms.is_not(None),

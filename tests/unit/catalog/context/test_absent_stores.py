@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.catalog import named
+from app.catalog.context.absent_stores import absence_of_store
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.file_names import new_content_uuid
@@ -26,9 +27,10 @@ from app.engine.retention.expired_snapshots import ExpiryWish
 from app.errors import FilesUnavailable, StoreNotOpened
 from app.fileio.files import FileIO, ListedFile
 from app.fileio.memory import MemoryFiles
+from app.fileio.schemes import files_for
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
-from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, with_server
+from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, with_rules, with_server
 from tests.builders.commits import commit_table
 from tests.builders.queues import let_queue_age, work_off_one
 from tests.builders.table_files import NamingFiles, TableFiles
@@ -275,6 +277,13 @@ def test_a_purge_that_has_deleted_its_last_file_ends_where_nothing_is_found(
     assert list(store.list_files(Location(AWAY))) == []
 
     assert work(away) == {"done": 1}
+
+
+def test_all_of_the_machine_may_be_a_root(tmp_path: Path) -> None:
+    everywhere = with_rules(
+        catalog_on(f"sqlite:///{tmp_path}/icetower.db", files_for({})), allowed_locations=("/",)
+    )
+    assert absence_of_store(everywhere, f"{tmp_path}/t/metadata/1.metadata.json") is None
 
 
 @FOUND

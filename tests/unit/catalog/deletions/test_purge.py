@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
@@ -13,16 +14,17 @@ from app.catalog.context.places.file_names import new_file_uuid
 from app.catalog.exports.forks import CLOCKS_DIFFER_MS
 from app.catalog.tables import purge_table
 from app.database.deletions.file_deletions import Deletion, FileDeletions
+from app.database.schema.rows import file_deletions
 from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown
 from app.fileio.memory import MemoryFiles
-from tests.builders.catalogs import catalog_on, new_warehouse
+from tests.builders.catalogs import START_MS, catalog_on, new_warehouse
 from tests.builders.commits import commit_table
 from tests.builders.queues import let_queue_age, work_off_one
 from tests.builders.table_files import NamingFiles
 from tests.builders.tables import DEPARTURES, append, load_table, namespace_in, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS
-from tests.unit.catalog.context.test_absent_stores import LATER_MS, Killed, killed_at
+from tests.unit.catalog.context.test_absent_stores import LATER_MS, Killed, killed_at, unmounted
 
 
 @pytest.fixture
@@ -80,6 +82,26 @@ def test_a_table_with_two_names_that_are_both_purged_is_purged_once(
 
     assert catalog.server.file_deletions.counts() == {"done": 2}
     assert len(store._files) == len(strays)
+
+
+def test_an_earlier_purge_says_nothing_of_a_table_that_was_restored_since(
+    catalog: Catalog, store: MemoryFiles
+) -> None:
+    table = load_table(catalog)
+    assert table.location is not None
+    backup = dict(store._files)
+    purge_table(catalog, DEPARTURES)
+    assert work_off_one(catalog.server)
+    long_ago = update(file_deletions).values(finished_ms=START_MS - 1)
+    catalog.server.file_deletions._database.write(lambda connection: connection.execute(long_ago))
+    store._files.update(backup)
+    named.register(catalog, TABLES, DEPARTURES, table.location)
+    purge_table(catalog, DEPARTURES)
+
+    with unmounted(store, root=table.metadata.location):
+        assert work_off_one(catalog.server)
+
+    assert catalog.server.file_deletions.counts() == {"done": 1, "queued": 1}
 
 
 def test_a_purge_whose_coming_back_was_not_confirmed_comes_back_when_files_are_old_enough(

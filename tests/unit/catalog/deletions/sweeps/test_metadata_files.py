@@ -16,7 +16,7 @@ from sqlalchemy import Table, UpdateBase, delete, update
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
-from app.catalog.context.places.file_names import mark_of, new_file_uuid
+from app.catalog.context.places.file_names import mark_of, new_content_uuid, new_file_uuid
 from app.catalog.deletions import runner
 from app.catalog.deletions.orphans import orphan_runs
 from app.catalog.deletions.runner import LEASE_MS
@@ -35,6 +35,7 @@ from tests.builders.catalogs import catalog_on, with_rules, with_server
 from tests.builders.queues import let_queue_age, work_off_one
 from tests.builders.tables import DEPARTURES, SCHEMA, commit_to, load_table, table_in, view_version
 from tests.unit.catalog.commits.interference import ARRIVALS
+from tests.unit.catalog.deletions.expired_files.test_files_taken_in_again import Place
 
 DAY_MS = 24 * 3_600_000
 
@@ -220,6 +221,31 @@ def test_what_goes_just_then_cannot_be_registered(
     assert not store.exists(left)
     assert old_table.server.file_deletions.counts() == {"done": 1}
     assert orphan_runs(old_table, DEPARTURES) == []
+
+
+def test_data_files_are_appended_meanwhile_and_none_that_may_be_swept(
+    old_table: Catalog, store: AgedFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, delete_file = Place(old_table, store, []), store.delete
+    folder = place.path("a").rpartition("/")[0]
+    of_server = new_content_uuid(old_table.server, load_table(old_table).metadata.uuid, folder)
+    statistics = f"partition-stats-1-{of_server}"
+    for name in ("of-a-job", statistics):
+        store.write_new(place.path(name), b"data")
+        store.age(place.path(name), 100_000 * DAY_MS)
+    gone = Location(orphan(old_table, 2))
+
+    def append_then_delete(location: Location) -> None:
+        place.append("of-a-job")
+        with pytest.raises(FilesBeingDeleted):
+            place.append(statistics)
+        delete_file(location)
+
+    monkeypatch.setattr(store, "delete", append_then_delete)
+    assert sweep_one(old_table.server)
+
+    assert not store.exists(gone)
+    assert load_table(old_table).metadata.current_snapshot is not None
 
 
 def test_what_was_registered_after_the_look_stays(
