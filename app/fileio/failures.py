@@ -33,7 +33,7 @@ _REFUSED = re.compile(
 )
 _ELSEWHERE = re.compile(r"HTTP status 30[17]|PermanentRedirect|AuthorizationHeaderMalformed", re.IGNORECASE)
 _GONE = re.compile(r"no_?such_?key", re.IGNORECASE)
-_QUERY = re.compile(r"(https?://[^\s?'\"]*)\?[^\s'\"]*")
+_QUERY = re.compile(r"((?:https?://|with url: /)[^\s?'\"]*)\?[^\s'\"]*")
 _LONGEST = 400
 
 

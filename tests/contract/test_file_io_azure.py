@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import socket
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from app.engine.model.ids import Location
-from app.errors import FileExists, FileMissing, FilesUnavailable, Throttled
+from app.errors import FileExists, FileMissing, FilesUnavailable, InvalidLocation, Throttled
 from app.fileio.files import FileIO
 from app.fileio.schemes import files_for
 from app.fileio.tails import read_tail
@@ -39,6 +42,7 @@ class Scripted:
     port: int = 0
     answers: list[Answer] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    before_answer: Callable[[], object] = field(default=lambda: None)
 
     def files(self, **settings: str) -> FileIO:
         place = {
@@ -58,6 +62,7 @@ def server() -> Iterator[Scripted]:
         def answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             script.asked.append(f"{self.command} {self.path}")
+            script.before_answer()
             said = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]
             if said is None:
                 self.close_connection = True
@@ -256,3 +261,49 @@ def test_a_sas_token_goes_with_each_request_and_is_never_shown(server: Scripted,
     (asked,) = server.asked
     assert asked.endswith("?sv=1&sig=a%2Fsignature%3D")
     assert "signature" not in str(raised.value)
+
+
+def test_what_a_store_repeats_of_a_token_is_not_in_the_log_either(
+    server: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    signature = f"{7:012}"
+    server.answers = [_refusal(403, f"Refused: sig={signature}")]
+
+    with pytest.raises(FilesUnavailable) as raised:
+        _CALLS["list"](server.files(**{"adls.sas-token": f"sig={signature}"}))
+
+    assert signature in server.asked[0]
+    assert signature not in "".join(traceback.format_exception(raised.value))
+    assert signature not in caplog.text
+
+
+def test_many_calls_at_once_do_not_fill_the_log(server: Scripted, caplog: pytest.LogCaptureFixture) -> None:
+    server.answers = [_refusal(404, "BlobNotFound")]
+    files = server.files()
+    files.exists(_LOCATION)
+    all_ask = threading.Barrier(20)
+    server.before_answer = lambda: all_ask.wait(10)
+    calls = [threading.Thread(target=files.exists, args=(_LOCATION,)) for _ in range(all_ask.parties)]
+    for call in calls:
+        call.start()
+    for call in calls:
+        call.join()
+
+    assert len(server.asked) == 1 + len(calls)
+    assert caplog.text == ""
+
+
+def test_why_there_is_no_connection_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+    with pytest.raises(
+        FilesUnavailable, match=f"Cannot write {_LOCATION}: no connection: .*Connection refused"
+    ):
+        Scripted(port).files().write_new(_LOCATION, b"")
+
+
+def test_a_name_that_no_host_can_have_is_no_location(server: Scripted) -> None:
+    with pytest.raises(InvalidLocation, match="Cannot use 'abfss://lake@a"):
+        server.files().exists(Location(f"abfss://lake@{'a' * 64}.dfs.core.windows.net/x"))

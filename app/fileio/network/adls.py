@@ -39,7 +39,8 @@ _IDENTITY = ("adls.tenant-id", "adls.client-id", "adls.client-secret")
 _MOST_ACCOUNTS = 32
 _CLOUD = "core.windows.net"
 
-_HOST = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+_HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*")
+_TENANT = re.compile(r"[A-Za-z0-9.-]+")
 _AUTHORITY = re.compile(rf"\.?{_HOST.pattern}(?::([0-9]{{1,5}}))?")
 
 
@@ -86,6 +87,14 @@ def _check_credentials(settings: StorageSettings) -> None:
     if identity and identity not in ([*_IDENTITY], ["adls.client-id"]):
         raise InvalidSetting(
             f"Storage settings {', '.join(_IDENTITY)} go together; adls.client-id alone is a managed identity"
+        )
+    if not _TENANT.fullmatch(settings.find("adls.tenant-id") or "common"):
+        raise InvalidSetting("Storage setting adls.tenant-id must be a tenant's id or domain name")
+    has_plain_credentials = not identity and (key is not None or settings.find("adls.sas-token") is not None)
+    if settings.find("adls.blob-storage-scheme") == "http" and not has_plain_credentials:
+        raise InvalidSetting(
+            "Storage setting adls.blob-storage-scheme = http needs adls.account-key or adls.sas-token, and no "
+            "adls.client-id: identities are only shown over https"
         )
     try:
         base64.b64decode(key or "", validate=True)

@@ -17,6 +17,7 @@ from azure.core.exceptions import (
     ServiceResponseError,
     ServiceResponseTimeoutError,
 )
+from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import BlobClient, BlobProperties, BlobServiceClient, ContainerClient, LinearRetry
 
 from app.engine.model.ids import Location
@@ -27,16 +28,21 @@ from app.fileio.network.object_store import UUID_IN_NAME
 from app.fileio.tails import Tail
 
 _CONNECT_S: Final = 2
-_ANSWER_S: Final = 10
+_ANSWER_S: Final = 8
+_MOST_CONNECTIONS: Final = 128
+"""Kept for calls at one time; the library keeps 10, and then makes one and logs a warning for each call."""
 _FIRST_BYTES: Final = 4 << 20
 """Come with the first answer, which says how large a file is."""
 _LATER_BYTES: Final = 32 << 20
+_BLOCK_BYTES: Final = 256 << 10
+"""So much of an answer is read at a time."""
 _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
 """What Azure's library raises where an answer lacks what it looks for in it."""
 _FAILURES = (AzureError, OSError, *_UNREADABLE)
 
-# It writes a line for each request.
-logging.getLogger("azure").setLevel(logging.WARNING)
+# They write a line for each request, and urllib3 whole URLs, which have the tokens.
+for _logger in ("azure", "urllib3"):
+    logging.getLogger(_logger).setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +67,22 @@ def open_service(url: str, credential: Any) -> BlobServiceClient:
         url: where it is.
         credential: one of Azure's library.
     """
+    transport = RequestsTransport(
+        connection_timeout=_CONNECT_S,
+        read_timeout=_ANSWER_S,
+        connection_data_block_size=_BLOCK_BYTES,
+    )
+    transport.open()
+    session: Any = transport.session
+    for adapter in session.adapters.values():
+        adapter.init_poolmanager(1, _MOST_CONNECTIONS)
     return BlobServiceClient(
         url,
         credential=credential,
+        transport=transport,
         retry_policy=LinearRetry(backoff=1, retry_total=1, random_jitter_range=1),
         permit_redirects=False,
         raw_response_hook=_check_answer,
-        connection_timeout=_CONNECT_S,
-        read_timeout=_ANSWER_S,
         max_single_get_size=_FIRST_BYTES,
         max_chunk_get_size=_LATER_BYTES,
     )
@@ -211,9 +225,12 @@ class AzureStore:
                 raise FileMissing(location) from error
             if verb == "write" and _code(error) in {"BlobAlreadyExists", "ConditionNotMet"}:
                 raise FileExists(location) from error
-            raise object_store_failure(verb, location, _reason(error), self._secrets) from error
+            reason = _reason(error)
+            raise object_store_failure(verb, location, reason, self._secrets) from reason
         except _FAILURES as error:
-            raise object_store_failure(verb, location, _reason(error), self._secrets) from error
+            # The log shows the cause: not the library's own error, in which secrets are not hidden.
+            reason = _reason(error)
+            raise object_store_failure(verb, location, reason, self._secrets) from reason
 
 
 def _is_missing(error: HttpResponseError) -> bool:
@@ -234,15 +251,17 @@ def _reason(error: Exception) -> Exception:
         return OSError(
             ": ".join(part for part in (f"HTTP status {error.status_code}", _code(error), first) if part)
         )
-    if isinstance(error, ServiceRequestError):
-        return OSError("no connection")
-    if isinstance(error, ServiceResponseError):
-        return OSError("the answer ended early")
+    if isinstance(error, ServiceResponseTimeoutError):
+        return OSError(f"no answer after {_ANSWER_S} s")
     if isinstance(error, AzureError):
-        return OSError(str(error.message).partition("\n")[0])
-    if isinstance(error, _UNREADABLE) and not isinstance(
-        error, UnicodeError
-    ):  # of half a surrogate pair in a location
+        first = str(error.message).partition("\n")[0]
+        if isinstance(error, ServiceRequestError):
+            return OSError(f"no connection: {first}")
+        return OSError(
+            f"the answer ended early: {first}" if isinstance(error, ServiceResponseError) else first
+        )
+    # A UnicodeError is about a location with half a surrogate pair.
+    if isinstance(error, _UNREADABLE) and not isinstance(error, UnicodeError):
         return OSError(f"the answer is not as Azure's are: {error}")
     return error
 

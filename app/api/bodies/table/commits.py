@@ -83,7 +83,8 @@ def _check_given_once(raw: bytes, changes: Sequence[CommitBody | TableChangeBody
         "updates": sum(change.updates is not None for change in changes)
         + sum(isinstance(update, SetProperties) for update in updates),
     }
-    if any(raw.count(b'"%s"' % name.encode()) > used[name] for name in _MEMBERS):
+    # `updated` is the old name of what `updates` is in `set-properties`.
+    if b'"updated"' in raw or any(raw.count(b'"%s"' % name.encode()) > used[name] for name in _MEMBERS):
         json.loads(raw, object_pairs_hook=_without_repetition)
 
 

@@ -43,6 +43,12 @@ _IDENTITY = {"adls.tenant-id": "t", "adls.client-id": "c", "adls.client-secret":
         ({"adls.tenant-id": "t", "adls.client-id": "c"}, "adls.client-id alone is a managed identity"),
         ({"adls.account-key": "a2V5", "adls.sas-token": "sig=t"}, "do not go together"),
         ({"adls.account-key": "!"}, "not Base64"),
+        ({**_IDENTITY, "adls.tenant-id": "my tenant"}, "must be a tenant's id or domain name"),
+        ({"adls.blob-storage-scheme": "http"}, "http needs adls.account-key or adls.sas-token"),
+        (
+            {**_IDENTITY, "adls.account-key": "a2V5", "adls.blob-storage-scheme": "http"},
+            "only shown over https",
+        ),
         ({"adls.account-key": "a2V5", "adls.blob-storage-scheme": "ftp"}, "must be http or https"),
         ({"adls.account-key": "a2V5", "adls.dfs-storage-scheme": "HTTP"}, "must be http or https"),
     ],

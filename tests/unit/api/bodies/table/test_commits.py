@@ -25,6 +25,16 @@ def test_member_that_is_given_twice_is_refused(name: str) -> None:
         parse_transaction(f'{{"table-changes": [{change}]}}'.encode())
 
 
+def test_updates_that_are_given_twice_are_refused_whatever_properties_are_called() -> None:
+    location = '"updates": [{"action": "set-location", "location": "file:///a"}]'
+    properties = '"updates": [{"action": "set-properties", "updated": {"a": "1"}}]'
+
+    with pytest.raises(InvalidRequest, match="updates is given twice in one object"):
+        parse_commit(f"{{{location}, {properties}}}".encode())
+
+    assert parse_commit(f"{{{properties}}}".encode()).updates
+
+
 def test_changes_of_a_transaction_that_are_given_twice_are_refused() -> None:
     changes = f'"table-changes": [{{{NAME}, {PROPERTIES}}}]'
 
