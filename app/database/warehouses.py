@@ -217,8 +217,12 @@ class Warehouses:
         return [_warehouse(row) for row in found]
 
     def list_after(self, after: str | None, limit: int | None) -> Sequence[Warehouse]:
-        """Return up to `limit` warehouses by name: all, or those with a greater name than `after`."""
-        query = select(*_COLUMNS).where(rows.c.name > (after or "")).order_by(rows.c.name).limit(limit)
+        """Return up to `limit` warehouses by name: all, or those with a greater name than `after`.
+
+        Like `list` without those whose layout only a newer build knows.
+        """
+        found_here = rows.c.layout.in_(tuple(Layout)), rows.c.name > (after or "")
+        query = select(*_COLUMNS).where(*found_here).order_by(rows.c.name).limit(limit)
         found = self._database.read(lambda connection: connection.execute(query).all())
         return [_warehouse(row) for row in found]
 
