@@ -42,6 +42,8 @@ class Scripted:
     port: int = 0
     answers: list[Answer] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    conditions: list[str | None] = field(default_factory=list)
+    """Of each request: what must not be there."""
     before_answer: Callable[[], object] = field(default=lambda: None)
 
     def files(self, **settings: str) -> FileIO:
@@ -62,6 +64,7 @@ def server() -> Iterator[Scripted]:
         def answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             script.asked.append(f"{self.command} {self.path}")
+            script.conditions.append(self.headers.get("If-None-Match"))
             script.before_answer()
             said = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]
             if said is None:
@@ -201,6 +204,7 @@ def test_a_write_whose_answer_is_lost_is_repeated_where_the_name_is_its_own(serv
     assert server.asked == [f"PUT /acct/lake/wh/{_UUID_LOCATION.rpartition('/')[2]}"] * 2 + [
         "PUT /acct/lake/wh/x"
     ]
+    assert server.conditions == ["*", None, "*"]
 
 
 @pytest.mark.parametrize("call", ["exists", "delete", "list"])

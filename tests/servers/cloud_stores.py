@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import tempfile
 import threading
@@ -13,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,7 +35,7 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 _START_SECONDS = 60
 
 
-class CloudStore:
+class CloudStore(ABC):
     """One emulator in a process of its own, with its files in a temporary directory."""
 
     store = ""
@@ -54,21 +53,17 @@ class CloudStore:
         return f"127.0.0.1:{self.port}"
 
     @property
+    @abstractmethod
     def storage(self) -> dict[str, str]:
         """The storage settings with which a warehouse uses it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def same_storage(self) -> dict[str, str]:
         """Return other settings that mean the same."""
-        raise NotImplementedError
 
     def new_root(self) -> str:
         """Return a location where nothing is."""
         return f"{self.store}/{uuid.uuid4()}"
-
-    def filesystem(self) -> fs.FileSystem:
-        """Return a pyarrow file system of its own, for looking behind the code under test."""
-        raise NotImplementedError
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -95,16 +90,6 @@ class CloudStore:
             self._process.wait()
             self._process = None
 
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Let it hang until the block ends: connections open, and nobody answers."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self._process.send_signal(signal.SIGCONT)
-
     def __enter__(self) -> Self:
         try:
             self.start()
@@ -129,11 +114,11 @@ class CloudStore:
             return False
         return True
 
-    def _arguments(self, folder: Path) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def _arguments(self, folder: Path) -> list[str]: ...
 
-    def _create_bucket(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _create_bucket(self) -> None: ...
 
 
 class Azurite(CloudStore):
@@ -157,8 +142,8 @@ class Azurite(CloudStore):
         settings["adls.auth.shared-key.account.key"] = settings.pop("adls.account-key")
         return settings
 
-    def filesystem(self) -> fs.FileSystem:
-        return fs.AzureFileSystem(
+    def _create_bucket(self) -> None:
+        filesystem = fs.AzureFileSystem(
             ACCOUNT,
             account_key=KEY,
             blob_storage_authority=self.endpoint,
@@ -166,13 +151,11 @@ class Azurite(CloudStore):
             dfs_storage_authority=self.endpoint,
             dfs_storage_scheme="http",
         )
+        filesystem.create_dir(BUCKET)
 
     def _arguments(self, folder: Path) -> list[str]:
         place = ["--blobHost", "127.0.0.1", "--blobPort", str(self.port), "--location", str(folder)]
         return [*place, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
-
-    def _create_bucket(self) -> None:
-        self.filesystem().create_dir(BUCKET)
 
 
 class FakeGcs(CloudStore):
@@ -186,9 +169,6 @@ class FakeGcs(CloudStore):
 
     def same_storage(self) -> dict[str, str]:
         return {**self.storage, "gcs.project-id": "another"}
-
-    def filesystem(self) -> fs.FileSystem:
-        return fs.GcsFileSystem(anonymous=True, scheme="http", endpoint_override=self.endpoint)
 
     def _arguments(self, folder: Path) -> list[str]:
         place = ["-scheme", "http", "-host", "127.0.0.1", "-port", str(self.port)]
@@ -214,7 +194,7 @@ class FakeGcs(CloudStore):
 
 
 def new_store(kind: str) -> CloudStore:
-    """Return an emulator, which runs in a `with` block and may be killed and started again in it."""
+    """Return an emulator, which runs in a `with` block."""
     return Azurite(os.environ[AZURE]) if kind == "azure" else FakeGcs(os.environ[GOOGLE])
 
 

@@ -21,10 +21,10 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import BlobClient, BlobProperties, BlobServiceClient, ContainerClient, LinearRetry
 
 from app.engine.model.ids import Location
-from app.errors import FileExists, FileMissing, InvalidLocation
+from app.errors import FileExists, FileMissing
 from app.fileio.failures import object_store_failure
 from app.fileio.files import ListedFile
-from app.fileio.network.object_store import UUID_IN_NAME
+from app.fileio.network.object_store import UUID_IN_NAME, check_names_file
 from app.fileio.tails import Tail
 
 _CONNECT_S: Final = 2
@@ -159,7 +159,7 @@ class AzureStore:
                 client.upload_blob(content, overwrite=True, retry_total=0)
 
     def delete(self, location: Location) -> None:
-        with self._translated("delete", location), contextlib.suppress(FileMissing):
+        with self._translated("delete", location):
             try:
                 self._file_at(location).client().delete_blob()
             except HttpResponseError as error:
@@ -212,8 +212,7 @@ class AzureStore:
                 return
 
     def _file_at(self, location: Location) -> Blob:
-        if location.endswith("/") or location.count("/") < 3:
-            raise InvalidLocation(f"Not a file: {location}")
+        check_names_file(location)
         return self._locate(location)
 
     @contextlib.contextmanager

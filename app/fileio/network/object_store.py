@@ -40,6 +40,12 @@ def _ignore(_size_bytes: int) -> None:
     return None
 
 
+def check_names_file(location: Location) -> None:
+    """Refuse the location of a bucket or a folder; raises `InvalidLocation`."""
+    if location.endswith("/") or location.count("/") < 3:
+        raise InvalidLocation(f"Not a file: {location}")
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A location as pyarrow wants it: a file system and a path in it, both untyped there."""
@@ -249,8 +255,7 @@ class ObjectStore:
         return [(Location(folder + entry.path.rstrip("/")[len(directory) :]), entry) for entry in found]
 
     def _file_at(self, location: Location) -> Place:
-        if location.endswith("/") or location.count("/") < 3:
-            raise InvalidLocation(f"Not a file: {location}")
+        check_names_file(location)
         return self._locate(location)
 
     @contextlib.contextmanager
