@@ -9,6 +9,7 @@ import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
+from app.cli.server.connections import raise_descriptor_limit
 from tests.distribution import ByFile
 from tests.servers.cloud_stores import azure, google
 from tests.servers.postgres import own_postgres_server, postgres_server
@@ -25,6 +26,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 # Every new client of httpx would read 150 root certificates, 30 ms each time; nothing here speaks TLS.
 os.environ["SSL_CERT_DIR"] = os.devnull
+
+# Stores that tests open stay open, as those of a server's warehouses do: at the end several hundred.
+raise_descriptor_limit()
 
 # By itself httpx waits for 5 s: a machine that is busy may need longer.
 DEFAULT_TIMEOUT_CONFIG.connect = DEFAULT_TIMEOUT_CONFIG.read = 60

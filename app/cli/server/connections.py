@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from app.cli.server import unread
@@ -11,6 +12,8 @@ from app.cli.server.unread import UnreadAnswer
 
 _DESCRIPTORS_FOR_CONNECTIONS = 0.5
 """The other half is for the database, files and object stores."""
+_MOST_DESCRIPTORS = (1 << 16, 10_240)
+"""As many are asked for, or else as many as macOS always gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,22 @@ class Connections:
         # The others have not had their time yet.
         loop = asyncio.get_running_loop()
         self._next_look = loop.call_later(unread.STALLED_SECONDS, self._keep_to_budget)
+
+
+def raise_descriptor_limit() -> None:
+    """Let this process, and those forked from it, have more file descriptors than a shell allows at first.
+
+    That is 1,024, or 256 on macOS, for the sake of programs that use `select`. Each warehouse in an object store keeps
+    several open, so some hundred of them would need more.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for most in _MOST_DESCRIPTORS:
+        wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        if soft == resource.RLIM_INFINITY or soft >= wanted:
+            return
+        with suppress(ValueError, OSError):  # macOS has a lower limit of its own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return
 
 
 def connections_for(limits: TimeLimits, most: int, most_unread_bytes: int) -> Connections:

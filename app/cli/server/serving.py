@@ -13,6 +13,7 @@ import uvicorn
 
 from app.catalog.context.server import Server
 from app.catalog.health import check_warehouse
+from app.cli.server.connections import raise_descriptor_limit
 from app.cli.server.cpus import Cpus
 from app.cli.server.database_failures import naming_database
 from app.cli.server.http_protocol import protocol_for
@@ -55,6 +56,7 @@ def serve(settings: Settings, listeners: Listeners, cpus: Cpus | None) -> None:
     """Answer requests until SIGINT or SIGTERM comes."""
     # Before uvicorn takes over the signals, and after it has handed them back, they end the process.
     leave_when_stopped()
+    raise_descriptor_limit()
     opened = found_file(settings.database_url.get_secret_value())
     config = uvicorn.Config(
         partial(application, settings, cpus, opened),

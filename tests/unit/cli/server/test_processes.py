@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from tests.unit.cli.conftest import Icetower
@@ -194,6 +195,20 @@ def test_the_management_api_can_have_an_address_of_its_own(
     assert "default" in listed.out
     assert "The management API has an address of its own" in failed.err
     assert {answer.status_code for answer in both} == {200}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the limits of other processes")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_servers_take_the_file_descriptors_that_they_may_have(folder: Path, workers: str) -> None:
+    few = "import resource, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 1500)); "
+    run = few + "runpy.run_module('app.cli', run_name='__main__')"
+    with serving("--workers", workers, command=(sys.executable, "-c", run)) as (process, said):
+        httpx.get(f"http://127.0.0.1:{port_in(said)}/health", timeout=60)
+        started = psutil.Process(process.pid)
+        limits = {each.rlimit(psutil.RLIMIT_NOFILE) for each in (started, *started.children())}
+
+    assert limits == {(1500, 1500)}
 
 
 @pytest.mark.slow
