@@ -174,6 +174,11 @@ class _TableEntries:
         """The ids as `SpecifiedEntries` promises."""
         return self._entries.partition_field_ids
 
+    @property
+    def partition_value_ids(self) -> frozenset[int] | None:
+        """The ids as `SpecifiedEntries` promises."""
+        return self._entries.partition_value_ids
+
     def facts(self) -> Iterator[EntryFacts]:
         """Yield the facts as `CountableEntries` promises."""
         with _corrupt_if_invalid(self._location):

@@ -21,7 +21,7 @@ from app.engine.guard.lists import (
     tally_of_lists,
 )
 from app.engine.guard.lost_deletes import Moves
-from app.engine.model.files.entry_filters import EntryFacts, entry_facts
+from app.engine.model.files.entry_filters import EntryFacts, entry_facts, is_surely_of_another_spec
 from app.engine.model.files.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
 from app.engine.model.settings.guard_settings import FindingKind
@@ -198,6 +198,26 @@ class _Look:
             return
         opened.tally += tally_of_facts(kept)
         self._moves.note(manifest, kept)
+        if any(facts.status is not EntryStatus.DELETED for facts in kept):
+            self._check_spec(manifest, entries)
+
+    def _check_spec(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> None:
+        """Check that live files have the partition spec that readers will take them to have.
+
+        The id of a spec that is removed is free for another one, and a client that does not know of it writes on.
+        """
+        spec_id, path = manifest.partition_spec_id, manifest.manifest_path
+        spec = self._table.find_spec(spec_id)
+        if spec is None:
+            what = f"lists manifest {path} of partition spec {spec_id}, which the table does not have"
+        elif is_surely_of_another_spec(entries, spec):
+            what = (
+                f"lists manifest {path}, which was written with another partition spec {spec_id} than the table has "
+                "now: its files would be read with the wrong partition fields"
+            )
+        else:
+            return
+        self._found(FindingKind.PARTITION_SPEC, what, path)
 
     def _check_totals(self, lists: Lists, opened: _Opened) -> None:
         doubtful = claims(self._snapshot, self._parent, begins_branch=self._begins_branch)

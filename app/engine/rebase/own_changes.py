@@ -131,7 +131,8 @@ def _flaw_of_spec(
 ) -> RebaseRefusal | None:
     """Return a refusal if a manifest was written with another spec of this id.
 
-    The id of one that is removed is free for another one.
+    The id of one that is removed is free for another one. What is in doubt is not rebased; the guard, which lets
+    it pass, asks `is_surely_of_another_spec`.
     """
     spec = current.find_spec(listed.partition_spec_id)
     if spec is None or field_ids is None or field_ids == tuple(field.field_id for field in spec.fields):

@@ -212,6 +212,15 @@ class ManifestColumns(Sequence[ManifestEntry]):
         """The ids as `SpecifiedEntries` promises."""
         return self._partition_field_ids
 
+    @property
+    def partition_value_ids(self) -> frozenset[int] | None:
+        """The ids as `SpecifiedEntries` promises."""
+        # One schema wrote all of them.
+        first = next(iter(self._entries.partitions), None)
+        if first is None or any(isinstance(key, str) for key in first):
+            return None
+        return frozenset(map(int, first))
+
     def live_paths(self) -> Iterator[Location]:
         """Yield the paths as `PathedEntries` promises."""
         try:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.files.manifests import EntryStatus, FileContent, ManifestEntry, Partition
 from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.partition_spec import PartitionSpec
 
 PartitionTest = Callable[[tuple[Any, ...]], bool]
 
@@ -121,12 +122,32 @@ class SpecifiedEntries(Protocol):
         """The ids of the fields of that spec, in their order; None if its writer left the spec out."""
         ...
 
+    @property
+    def partition_value_ids(self) -> frozenset[int] | None:
+        """The ids of the values in its partitions; None without any, or without ids."""
+        ...
+
 
 def partition_field_ids(entries: Iterable[ManifestEntry]) -> tuple[int, ...] | None:
     """Return the partition fields that a manifest was written with; None if that is not known."""
     if _has(type(entries), "partition_field_ids"):
         return cast(SpecifiedEntries, entries).partition_field_ids
     return None
+
+
+def is_surely_of_another_spec(entries: Iterable[ManifestEntry], spec: PartitionSpec) -> bool:
+    """Say whether a manifest was surely written with another partition spec than this one.
+
+    The manifest's header and the values in its partitions must both speak against the spec: a header alone may be
+    wrong, and most readers do not look at it. Void fields may be left out.
+    """
+    if not _has(type(entries), "partition_value_ids"):
+        return False
+    specified = cast(SpecifiedEntries, entries)
+    written = specified.partition_field_ids, specified.partition_value_ids
+    known = {field.field_id for field in spec.fields}
+    needed = {field.field_id for field in spec.fields if not field.is_void}
+    return all(ids is not None and not needed <= set(ids) <= known for ids in written)
 
 
 class PathedEntries(Protocol):

@@ -29,6 +29,8 @@ class FindingKind(StrEnum):
     """A branch moves to it from a snapshot that it does not descend from."""
     LOST_DELETES = "lost-deletes"
     """It says `replace`, and moves files to another partition spec, where deletes of theirs do not apply."""
+    PARTITION_SPEC = "partition-spec"
+    """A manifest that it adds has files of a partition spec that is not, or no more, the table's of that id."""
     SUMMARY_TOTALS = "summary-totals"
     """Its summary's totals changed by more or less than its manifests did."""
     MISSING_FILE = "missing-file"

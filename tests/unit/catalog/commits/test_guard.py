@@ -17,18 +17,30 @@ from app.database.pointers.moves import Advance
 from app.database.warehouses import Warehouse
 from app.engine.branches.ref_changes import RefChange, RollBack
 from app.engine.change.requirements import AssertCreate
-from app.engine.change.updates import SetProperties, Update
+from app.engine.change.updates import AddSpec, RemovePartitionSpecs, SetDefaultSpec, SetProperties, Update
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, SpecId
+from app.engine.model.partition_spec import UnboundPartitionField, UnboundPartitionSpec
 from app.engine.model.snapshot import Snapshot
 from app.errors import CommitRefused, FilesUnavailable, InvalidSetting, InvalidUpdate
 from app.fileio.files import FileIO
 from app.formats.manifests.source import ManifestCache
+from tests.builders import racing_writers
 from tests.builders.catalogs import CALLER, with_server, with_warehouse
 from tests.builders.commits import commit_table
 from tests.builders.failing_files import FailingFiles
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, FLIGHTS, append, load_table, namespace_in, snapshot_on, table_in
+from tests.builders.tables import (
+    DEPARTURES,
+    FLIGHTS,
+    SCHEMA,
+    append,
+    commit_to,
+    load_table,
+    namespace_in,
+    snapshot_on,
+    table_in,
+)
 from tests.unit.catalog.commits.interference import ARRIVALS, creation_updates, files_in, interfering
 
 
@@ -340,3 +352,78 @@ def test_commits_without_snapshots_cost_nothing(catalog: Catalog) -> None:
         commit(with_server(catalog, manifest_cache=cache), SetProperties(updates={"a": "b"}))
 
     assert cache.held_bytes == 0
+
+
+@pytest.fixture
+def partitioned(catalog: Catalog) -> None:
+    """Make a table that rejects what the guard finds, with a second partition spec."""
+    racing_writers.rebasing_table(catalog, "off")
+    add_spec(catalog, 0)
+
+
+def add_spec(catalog: Catalog, column: int) -> None:
+    source = SCHEMA.fields[column]
+    field = UnboundPartitionField(source_id=source.id, name=f"by_{source.name}", transform="identity")
+    commit_to(
+        catalog, AddSpec(spec=UnboundPartitionSpec(fields=(field,))), SetDefaultSpec(spec_id=SpecId(-1))
+    )
+    assert load_table(catalog).metadata.default_spec_id == 1
+
+
+def remove_spec(catalog: Catalog) -> None:
+    commit_to(catalog, SetDefaultSpec(spec_id=SpecId(0)), RemovePartitionSpecs(spec_ids=(SpecId(1),)))
+
+
+@pytest.mark.usefixtures("partitioned")
+def test_partition_spec_whose_id_another_one_has_by_now(catalog: Catalog) -> None:
+    stale = racing_writers.writer(catalog).append(["stale"])
+    remove_spec(catalog)
+    add_spec(catalog, 1)
+
+    with pytest.raises(
+        CommitRefused, match="was written with another partition spec 1 than the table has now"
+    ):
+        racing_writers.commit(catalog, stale)
+
+    assert not racing_writers.live_files(catalog)
+
+
+@pytest.mark.usefixtures("partitioned")
+def test_partition_spec_that_is_gone(catalog: Catalog) -> None:
+    stale = racing_writers.writer(catalog).append(["stale"])
+    remove_spec(catalog)
+
+    with pytest.raises(CommitRefused, match="of partition spec 1, which the table does not have"):
+        racing_writers.commit(catalog, stale)
+
+    assert not racing_writers.live_files(catalog)
+
+
+@pytest.mark.usefixtures("partitioned")
+def test_partition_spec_that_was_removed_and_added_again(catalog: Catalog) -> None:
+    """Its field has another id then, under which Java finds no value in the files."""
+    stale = racing_writers.writer(catalog).append(["stale"])
+    remove_spec(catalog)
+    add_spec(catalog, 0)
+
+    with pytest.raises(
+        CommitRefused, match="was written with another partition spec 1 than the table has now"
+    ):
+        racing_writers.commit(catalog, stale)
+
+    assert not racing_writers.live_files(catalog)
+
+
+@pytest.mark.usefixtures("partitioned")
+def test_manifests_of_an_older_partition_spec(catalog: Catalog) -> None:
+    old = racing_writers.writer(catalog).append(["old"])
+    source = SCHEMA.fields[1]
+    field = UnboundPartitionField(source_id=source.id, name="second", transform="identity")
+    commit_to(
+        catalog, AddSpec(spec=UnboundPartitionSpec(fields=(field,))), SetDefaultSpec(spec_id=SpecId(-1))
+    )
+    commit_to(catalog, SetDefaultSpec(spec_id=SpecId(0)))
+
+    racing_writers.commit(catalog, old)
+
+    assert len(racing_writers.live_files(catalog)) == 1

@@ -71,7 +71,7 @@ from app.errors import InvalidUpdate
             "all",
             (
                 "must be a comma-separated list of bypassed-head, dropped-files, lost-deletes, missing-file, "
-                "outside-location, parentless-snapshot, sequence-numbers, summary-totals, found 'all'"
+                "outside-location, parentless-snapshot, partition-spec, sequence-numbers, summary-totals, found 'all'"
             ),
         ),
         ("icetower.rebase.exactly-once", "yes", "must be allow or refuse, found 'yes'"),
