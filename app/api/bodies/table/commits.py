@@ -83,8 +83,9 @@ def _check_given_once(raw: bytes, changes: Sequence[CommitBody | TableChangeBody
         "updates": sum(change.updates is not None for change in changes)
         + sum(isinstance(update, SetProperties) for update in updates),
     }
-    # `updated` is the old name of what `updates` is in `set-properties`.
-    if b'"updated"' in raw or any(raw.count(b'"%s"' % name.encode()) > used[name] for name in _MEMBERS):
+    # `updated` is the old name of what `updates` is in `set-properties`, and escapes may be part of any name.
+    has_other_names = b'"updated"' in raw or b"\\u" in raw
+    if has_other_names or any(raw.count(b'"%s"' % name.encode()) > used[name] for name in _MEMBERS):
         json.loads(raw, object_pairs_hook=_without_repetition)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.api.bodies.table.commits import parse_commit, parse_transaction
+from app.engine.change.updates import SetProperties
 from app.errors import InvalidRequest
 
 ABSENT = '"requirements": [{"type": "assert-create"}]'
@@ -23,6 +24,35 @@ def test_member_that_is_given_twice_is_refused(name: str) -> None:
         parse_commit(change.encode())
     with pytest.raises(InvalidRequest, match=f"^Invalid body: {name} is given twice in one object$"):
         parse_transaction(f'{{"table-changes": [{change}]}}'.encode())
+
+
+@pytest.mark.parametrize("name", ["requirements", "updates", "identifier"])
+def test_member_that_is_given_twice_is_refused_however_its_name_is_written(name: str) -> None:
+    members = [ABSENT, PROPERTIES, NAME]
+    again = next(member for member in members if member.startswith(f'"{name}"'))
+    escaped = again.replace(name, f"\\u{ord(name[0]):04X}{name[1:]}", 1)
+
+    for change in ("{" + ", ".join(given) + "}" for given in ([*members, escaped], [escaped, *members])):
+        with pytest.raises(InvalidRequest, match=f"^Invalid body: {name} is given twice in one object$"):
+            parse_commit(change.encode())
+        with pytest.raises(InvalidRequest, match=f"^Invalid body: {name} is given twice in one object$"):
+            parse_transaction(f'{{"table-changes": [{change}]}}'.encode())
+
+
+def test_changes_given_twice_are_refused_however_their_name_is_written() -> None:
+    change = f"{{{NAME}, {PROPERTIES}}}"
+
+    with pytest.raises(InvalidRequest, match="table-changes is given twice in one object"):
+        parse_transaction(f'{{"table-changes": [{change}], "table\\u002dchanges": [{change}]}}'.encode())
+
+
+def test_escapes_in_names_and_texts_are_no_repetition() -> None:
+    change = '{"updates": [{"action": "set-properties", "\\u0075pdates": {"\\u0075pdates": "\\u003c"}}]}'
+
+    (update,) = parse_commit(change.encode()).updates or ()
+
+    assert isinstance(update, SetProperties)
+    assert update.updates == {"updates": "<"}
 
 
 def test_updates_that_are_given_twice_are_refused_whatever_properties_are_called() -> None:
