@@ -52,6 +52,7 @@ IcetowerError
 └── Unavailable                nothing was changed; try again
     ├── DatabaseUnavailable
     ├── FilesUnavailable
+    │   ├── AccessRefused      the store says that this may not be done, and has not done it
     │   └── StoreNotOpened     the server's own settings of the store make no sense
     ├── Throttled
     └── ClockBehind
@@ -469,6 +470,10 @@ class DatabaseUnavailable(Unavailable):
 
 class FilesUnavailable(Unavailable):
     """The file store does not answer, or refuses."""
+
+
+class AccessRefused(FilesUnavailable):
+    """The file store says that this may not be done: it was not done, and will not be."""
 
 
 class StoreNotOpened(FilesUnavailable):

@@ -100,6 +100,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.DatabaseBehind: (503, "ServiceUnavailableException"),
     errors.DatabaseUnavailable: (503, "ServiceUnavailableException"),
     errors.FilesUnavailable: (503, "ServiceUnavailableException"),
+    errors.AccessRefused: (503, "ServiceUnavailableException"),
     errors.StoreNotOpened: (503, "ServiceUnavailableException"),
     errors.Throttled: (503, "SlowDownException"),
     errors.ClockBehind: (503, "ServiceUnavailableException"),

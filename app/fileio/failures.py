@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 
 from app.errors import (
+    AccessRefused,
     FileMissing,
     FilesUnavailable,
     IcetowerError,
@@ -18,6 +19,7 @@ from app.errors import (
 )
 
 _NOT_A_LOCATION = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP})
+_NO_ACCESS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR})
 
 # pyarrow has one exception for most answers of a store, so its text decides. 503 is S3's "slow down".
@@ -46,7 +48,8 @@ def local_failure(verb: str, location: str, error: OSError | ValueError) -> Icet
     reason = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in _NOT_A_LOCATION:
         return InvalidLocation(f"Cannot {verb} {location}: {reason}")
-    return FilesUnavailable(f"Cannot {verb} {location}: {reason}")
+    kind = AccessRefused if error.errno in _NO_ACCESS else FilesUnavailable
+    return kind(f"Cannot {verb} {location}: {reason}")
 
 
 def object_store_failure(
@@ -65,7 +68,7 @@ def object_store_failure(
     if _ELSEWHERE.search(clue):
         return FilesUnavailable(f"Cannot {verb} {location}: the bucket is in another region: {reason}")
     if isinstance(error, PermissionError) or _REFUSED.search(clue):
-        return FilesUnavailable(
+        return AccessRefused(
             f"Cannot {verb} {location}: the store refuses access with these credentials: {reason}"
         )
     return FilesUnavailable(f"Cannot {verb} {location}: {reason}")

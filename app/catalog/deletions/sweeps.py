@@ -28,7 +28,7 @@ from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.retention.reachability import UNREADABLE, statistics_of
-from app.errors import IcetowerError, MetadataFileMissing, OrphansRefused, Unavailable
+from app.errors import AccessRefused, IcetowerError, MetadataFileMissing, OrphansRefused, Unavailable
 from app.fileio.files import files_in
 from app.fileio.locations import place_of
 from app.formats.metadata.names import metadata_folder
@@ -124,12 +124,15 @@ def _delete(
             _what(pointer),
         )
         return
+    owner, unanswered = Owner.of(pointer.uuid, pointer.id, metadata), set[Location]()
     try:
-        delete_orphans(catalog, Owner.of(pointer.uuid, pointer.id, metadata), doomed, Hold(catalog, deletion))
+        delete_orphans(catalog, owner, doomed, Hold(catalog, deletion), unanswered)
     except PlanOutdated:
         log.info("what no commit landed of %s is looked for anew", _what(pointer))
-    # Not after an error: what the store was asked to delete may go until the lease is over.
-    queue.finish(deletion, "done")
+    finally:
+        # Else what the store was asked to delete may go until the lease is over.
+        if not unanswered:
+            queue.finish(deletion, "done")
 
 
 def own_files(
@@ -255,7 +258,13 @@ def _note_current(
                 note(manifest.manifest_path)
 
 
-def delete_orphans(catalog: Catalog, owner: Owner, doomed: Sequence[Location], hold: Hold) -> None:
+def delete_orphans(
+    catalog: Catalog,
+    owner: Owner,
+    doomed: Sequence[Location],
+    hold: Hold,
+    unanswered: set[Location] | None = None,
+) -> None:
     """Delete files that nothing names, as far as `deletable` and other tables allow.
 
     Args:
@@ -263,14 +272,22 @@ def delete_orphans(catalog: Catalog, owner: Owner, doomed: Sequence[Location], h
         owner: the table.
         doomed: the files.
         hold: of the entry in the queue on whose behalf they go.
+        unanswered: has a file while it is not known what became of it.
     """
     if not doomed:
         return
     readers, deleted = OtherReaders(catalog, owner, hold.now_and_then), 0
+    unanswered = set() if unanswered is None else unanswered
     for start in range(0, len(doomed), BATCH):
         hold.before_a_look()
         for location in readers.unread(deletable(catalog, owner, doomed[start : start + BATCH])):
             hold.now_and_then()
-            catalog.files.delete(location)
+            unanswered.add(location)
+            try:
+                catalog.files.delete(location)
+            except AccessRefused:
+                unanswered.clear()
+                raise
+            unanswered.clear()
             deleted += 1
     log.info("deleted %d files of %s that no commit landed", deleted, owner.uuid)

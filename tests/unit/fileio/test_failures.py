@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import errno
+
 import pytest
 
-from app.errors import FileMissing, FilesUnavailable
-from app.fileio.failures import object_store_failure
+from app.errors import AccessRefused, FileMissing, FilesUnavailable
+from app.fileio.failures import local_failure, object_store_failure
 
 _GONE = (
     "When reading information for key 'a' in bucket 'b': AWS Error NO_SUCH_KEY during GetObject operation: The "
@@ -24,3 +26,32 @@ def test_other_failures_say_nothing_about_the_object(verb: str, location: str, t
     found = object_store_failure(verb, location, OSError(text))
 
     assert type(found) is FilesUnavailable
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        object_store_failure(
+            "delete", "s3://b/a", OSError("AWS Error ACCESS_DENIED during DeleteObject operation")
+        ),
+        object_store_failure("delete", "abfss://c@a/b", OSError("HTTP status 403: AuthorizationFailure")),
+        object_store_failure("delete", "hdfs://n/a", PermissionError("user=x, access=WRITE")),
+        local_failure("delete", "file:///a", OSError(errno.EACCES, "Permission denied")),
+        local_failure("delete", "file:///a", OSError(errno.EROFS, "Read-only file system")),
+    ],
+    ids=["S3", "Azure", "HDFS", "a folder", "a disk"],
+)
+def test_what_a_store_does_not_allow_was_surely_not_done(failure: Exception) -> None:
+    assert isinstance(failure, AccessRefused)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        object_store_failure("delete", "s3://b/403 x", OSError("AWS Error NETWORK_CONNECTION: timed out")),
+        local_failure("delete", "file:///a", OSError(errno.EIO, "Input/output error")),
+    ],
+    ids=["S3", "a disk"],
+)
+def test_what_a_store_does_not_answer_may_have_been_done(failure: Exception) -> None:
+    assert type(failure) is FilesUnavailable

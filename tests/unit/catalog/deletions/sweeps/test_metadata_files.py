@@ -19,6 +19,7 @@ from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.file_names import mark_of, new_content_uuid, new_file_uuid
 from app.catalog.deletions import runner
 from app.catalog.deletions.orphans import orphan_runs
+from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import LEASE_MS
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.tables import NewTable, purge_table
@@ -28,7 +29,7 @@ from app.database.schema.rows import dropped, metadata_sweeps, pointer_history, 
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.errors import FileMissing, FilesBeingDeleted, FilesUnavailable
+from app.errors import AccessRefused, FileMissing, FilesBeingDeleted, FilesUnavailable
 from app.fileio.memory import MemoryFiles
 from app.formats.metadata.own_names import own_version
 from tests.builders.catalogs import catalog_on, with_rules, with_server
@@ -285,6 +286,42 @@ def test_a_sweep_that_is_killed_or_fails_keeps_registrations_away_for_ten_minute
     let_queue_age(queue, LEASE_MS)
     assert work_off_one(old_table.server)
     assert store.exists(left)
+    assert queue.counts() == {"done": 1}
+    named.register(old_table, TABLES, ARRIVALS, left)
+
+
+def test_a_sweep_that_the_store_refuses_keeps_no_registration_away(
+    old_table: Catalog, store: AgedFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a key that may not delete: nothing is on its way to the file."""
+    left, queue = readable_orphan(old_table), old_table.server.file_deletions
+
+    def refuse(location: Location) -> None:
+        raise AccessRefused(f"Cannot delete {location}: Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "delete", refuse)
+        with pytest.raises(AccessRefused):
+            sweep_one(old_table.server)
+
+    assert queue.counts() == {"done": 1}
+    assert store.exists(left)
+    named.register(old_table, TABLES, ARRIVALS, left)
+
+
+def test_a_sweep_that_fails_before_it_deletes_anything_keeps_no_registration_away(
+    old_table: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, queue = readable_orphan(old_table), old_table.server.file_deletions
+
+    def fail(*_of_others: Any) -> list[Location]:
+        raise FilesUnavailable("It is not known which files another table names")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OtherReaders, "unread", fail)
+        with pytest.raises(FilesUnavailable):
+            sweep_one(old_table.server)
+
     assert queue.counts() == {"done": 1}
     named.register(old_table, TABLES, ARRIVALS, left)
 
