@@ -17,16 +17,14 @@ IcetowerError
 │   ├── ExpiryRefused          the same, or a ref names a snapshot that was to go
 │   ├── OrphansRefused         the same, or it is not known what reaches a table's files
 │   └── CommitRefused          it would lose data, says the guard; or what it builds on cannot be read
-├── RequestTooLarge
+├── RequestTooLarge, NotAuthenticated, NotAllowed
 ├── UnsupportedMediaType       a body that is not announced as JSON
-├── NotAuthenticated, NotAllowed
 ├── NotFound
-│   ├── NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView
+│   ├── NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView, NoSuchRoute
 │   ├── NoSuchSnapshot, NoSuchRef, NoSuchPlan, NoSuchPlanTask
 │   ├── NoSuchCommit           no request that was asked for has landed
 │   ├── NoSuchJob              no job of upkeep has this id
 │   ├── MetadataFileMissing    the pointer names a file that is gone
-│   ├── NoSuchRoute
 │   └── FileMissing            bytes asked for at a location that has none
 ├── AlreadyExists
 │   ├── WarehouseExists, NamespaceExists, TableExists, ViewExists
@@ -40,8 +38,7 @@ IcetowerError
 │   ├── PointerMoved           other commits won every attempt
 │   ├── ManifestsReplaced      others replaced the manifests that were to be rewritten, each time
 │   └── FilesBeingDeleted      what is to be registered or committed is being purged or expired
-├── NotSupported
-├── MethodNotAllowed
+├── NotSupported, MethodNotAllowed
 ├── AmbiguousProperties        a key both set and removed
 ├── IdempotencyKeyReused       one key, two different requests
 ├── CommitStateUnknown         whether the change landed is not known
@@ -50,12 +47,10 @@ IcetowerError
 │   └── CorruptTable           files of a table that contradict its metadata
 ├── DatabaseBehind             the database's revision is not the one this build knows
 └── Unavailable                nothing was changed; try again
-    ├── DatabaseUnavailable
-    ├── FilesUnavailable
-    │   ├── AccessRefused      the store says that this may not be done, and has not done it
-    │   └── StoreNotOpened     the server's own settings of the store make no sense
-    ├── Throttled
-    └── ClockBehind
+    ├── DatabaseUnavailable, Throttled, ClockBehind
+    └── FilesUnavailable
+        ├── AccessRefused      the store says that this may not be done, and has not done it
+        └── StoreNotOpened     the server's own settings of the store make no sense
 
 FileExists and IdempotencyKeyTaken never reach a caller of the catalog.
 """

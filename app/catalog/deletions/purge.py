@@ -133,9 +133,12 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     doomed = unreachable_files(everything, None, HeldManifests(catalog, None, hold), place_of=real_places())
     if doomed.unreadable:
         raise CorruptMetadata(doomed.unreadable[0], "the files that it names are not known")
+    # Of a table with two names, each purge begins with the file of its own.
+    others = set(map(place_of, catalog.server.file_deletions.other_purges(deletion)))
+    logged = (entry.metadata_file for entry in metadata.metadata_log)
     groups = {
         **groups_of(doomed),
-        "log": [entry.metadata_file for entry in metadata.metadata_log],
+        "log": [location for location in logged if place_of(location) not in others],
         "metadata": [deletion.metadata_location],
     }
     purged = PurgedPlaces.of(metadata)
@@ -156,17 +159,28 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
 
 
 def _end(catalog: Catalog, hold: Hold, purged: PurgedPlaces, named: Sequence[Location]) -> FinalState | None:
-    """Delete what is old enough and was not named; come back if anything was too young."""
-    if not _delete_left(catalog, hold, purged, named):
+    """Delete what is old enough and was not named; come back if anything was too young.
+
+    What another name of the table has was not named either: while that has not been purged, nothing is deleted.
+    """
+    if not _has_other_purges(catalog, hold) and not _delete_left(catalog, hold, purged, named):
         return "done"
-    # Ages are counted by other clocks than the queue's.
-    wait_ms = catalog.rules.orphan_age_ms + CLOCKS_DIFFER_MS
-    catalog.server.file_deletions.come_back(hold.deletion, wait_ms, purged.to_json(waits=True))
+    _come_back(catalog, hold, purged)
     return None
 
 
-def _look_again(catalog: Catalog, hold: Hold, purged: PurgedPlaces) -> FinalState:
-    """Delete what was too young when the table was purged.
+def _has_other_purges(catalog: Catalog, hold: Hold) -> bool:
+    return bool(catalog.server.file_deletions.other_purges(hold.deletion))
+
+
+def _come_back(catalog: Catalog, hold: Hold, purged: PurgedPlaces) -> None:
+    # Ages are counted by other clocks than the queue's.
+    wait_ms = catalog.rules.orphan_age_ms + CLOCKS_DIFFER_MS
+    catalog.server.file_deletions.come_back(hold.deletion, wait_ms, purged.to_json(waits=True))
+
+
+def _look_again(catalog: Catalog, hold: Hold, purged: PurgedPlaces) -> FinalState | None:
+    """Delete what was too young when the table was purged, or come back as `_end` does.
 
     A table that lies there by now, or that names the files, keeps them: `deletable` and `OtherReaders` see to it.
 
@@ -174,6 +188,9 @@ def _look_again(catalog: Catalog, hold: Hold, purged: PurgedPlaces) -> FinalStat
         FilesUnavailable: the store may not be there.
         PlanOutdated: another worker has the entry.
     """
+    if _has_other_purges(catalog, hold):
+        _come_back(catalog, hold, purged)
+        return None
     wait_for_store(catalog, hold.deletion, absence_of_store(catalog, hold.deletion.metadata_location))
     if not catalog.server.file_deletions.begin(hold.deletion, None):
         raise PlanOutdated

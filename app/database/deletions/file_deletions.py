@@ -315,6 +315,22 @@ class FileDeletions:
         )
         return self._database.read(lambda connection: connection.scalars(query.limit(1)).first()) is not None
 
+    def other_purges(self, deletion: Deletion) -> list[Location]:
+        """Return the last metadata files of the table under other names whose purges are queued.
+
+        One that only looks again does not count: it has deleted what its name had.
+        """
+        query = select(rows.c.metadata_location).where(
+            rows.c.uuid == deletion.uuid,
+            rows.c.kind == "purge",
+            rows.c.state == "queued",
+            rows.c.metadata_location != deletion.metadata_location,
+            rows.c.id != deletion.id,
+            ~comes_back(),
+        )
+        found = self._database.read(lambda connection: connection.scalars(query).all())
+        return [Location(location) for location in found]
+
     def waiting(self, warehouse_id: int, most: int, uuid: TableUuid | None = None) -> list[WaitingDeletion]:
         """Return entries that have failed, and wait or were given up lately; the oldest first.
 

@@ -69,6 +69,7 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "queued expiries": lambda stores: PointerStates(stores.database).queued_expiries(TableUuid("u")),
     "orphan batches": lambda stores: OrphanRuns(stores.database).waiting(1),
     "orphan runs": lambda stores: OrphanRuns(stores.database).of_table(TableUuid("u"), 10),
+    "other_purges": lambda stores: stores.file_deletions.other_purges(NEVER_LEASED),
     "was_purged": lambda stores: stores.file_deletions.was_purged(NEVER_LEASED),
     "find_purge": lambda stores: stores.file_deletions.find_purge(TableUuid("u")),
 }

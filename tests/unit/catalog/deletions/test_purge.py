@@ -84,6 +84,33 @@ def test_a_table_with_two_names_that_are_both_purged_is_purged_once(
     assert len(store._files) == len(strays)
 
 
+@pytest.mark.parametrize("newer_first", [True, False], ids=["the newer first", "the older first"])
+@pytest.mark.parametrize("both_go_on", [False, True], ids=["one goes on", "both go on"])
+def test_two_names_of_a_table_that_have_gone_apart_are_both_purged_to_the_end(
+    catalog: Catalog, store: MemoryFiles, *, newer_first: bool, both_go_on: bool
+) -> None:
+    """Each has files that only it names."""
+    another = Location(f"{catalog.warehouse.root_location}/another/metadata/of-somebody.avro")
+    store.write_new(another, b"of a client")
+    table = load_table(catalog)
+    assert table.location is not None
+    named.register(catalog, TABLES, ARRIVALS, table.location)
+    for name in (DEPARTURES, ARRIVALS) if both_go_on else (DEPARTURES,):
+        metadata = load_table(catalog, name).metadata
+        commit_table(catalog, name, [], append(NamingFiles(store).snapshot(metadata, [f"of {name}"])))
+    for name in (DEPARTURES, ARRIVALS) if newer_first else (ARRIVALS, DEPARTURES):
+        purge_table(catalog, name)
+
+    while work_off_one(catalog.server):
+        pass
+    let_queue_age(catalog.server.file_deletions, catalog.rules.orphan_age_ms + CLOCKS_DIFFER_MS)
+    while work_off_one(catalog.server):
+        pass
+
+    assert catalog.server.file_deletions.counts() == {"done": 2}
+    assert list(store._files) == [another]
+
+
 def test_an_earlier_purge_says_nothing_of_a_table_that_was_restored_since(
     catalog: Catalog, store: MemoryFiles
 ) -> None:
