@@ -92,7 +92,7 @@ def opening_failure(scheme: str, secrets: Iterable[str], error: Exception) -> Ic
 
 def _reason(error: Exception, secrets: Iterable[str]) -> str:
     """Return what the library says, without path, secrets and noise."""
-    text = " ".join(_hidden(error, secrets).split())
+    text = " ".join(hidden(error, secrets).split())
     _, aws, after = text.partition("AWS Error ")
     text = after if aws else text
     text = text.partition(" error_info=")[0]  # the machine-readable half of what Google's client says
@@ -103,8 +103,8 @@ def _reason(error: Exception, secrets: Iterable[str]) -> str:
     return text[:_LONGEST] or type(error).__name__
 
 
-def _hidden(error: Exception, secrets: Iterable[str]) -> str:
-    """Return an error's text without secrets; they leave the error too, which the log shows."""
+def hidden(error: Exception, secrets: Iterable[str]) -> str:
+    """Return an error's text without secrets; they leave the error, too, which the log shows."""
     shown = str(error)
     # The longest first: one may be a part of another.
     for secret in sorted(secrets, key=len, reverse=True):

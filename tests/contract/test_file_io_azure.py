@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import threading
 import traceback
@@ -11,10 +12,14 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import ClientAuthenticationError
+from azure.identity import ChainedTokenCredential, EnvironmentCredential
 
 from app.engine.model.ids import Location
-from app.errors import FileExists, FileMissing, FilesUnavailable, InvalidLocation, Throttled
+from app.errors import AccessRefused, FileExists, FileMissing, FilesUnavailable, InvalidLocation, Throttled
 from app.fileio.files import FileIO
+from app.fileio.network.azure_store import AzureStore, Blob, open_service
 from app.fileio.schemes import files_for
 from app.fileio.tails import read_tail
 
@@ -44,6 +49,8 @@ class Scripted:
     asked: list[str] = field(default_factory=list)
     conditions: list[str | None] = field(default_factory=list)
     """Of each request: what must not be there."""
+    deletes_snapshots: list[str | None] = field(default_factory=list)
+    """Of each request: whether snapshots go, too."""
     before_answer: Callable[[], object] = field(default=lambda: None)
 
     def files(self, **settings: str) -> FileIO:
@@ -65,6 +72,7 @@ def server() -> Iterator[Scripted]:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             script.asked.append(f"{self.command} {self.path}")
             script.conditions.append(self.headers.get("If-None-Match"))
+            script.deletes_snapshots.append(self.headers.get("x-ms-delete-snapshots"))
             script.before_answer()
             said = script.answers.pop(0) if len(script.answers) > 1 else script.answers[0]
             if said is None:
@@ -306,6 +314,59 @@ def test_why_there_is_no_connection_is_told() -> None:
         FilesUnavailable, match=f"Cannot write {_LOCATION}: no connection: .*Connection refused"
     ):
         Scripted(port).files().write_new(_LOCATION, b"")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("SnapshotsPresent", "the blob has snapshots, which do not go with it"),
+        ("BlobImmutableDueToPolicy", "a policy keeps it"),
+        ("BlobImmutableDueToLegalHold", "a legal hold keeps it"),
+    ],
+)
+def test_copies_that_somebody_keeps_are_not_deleted(server: Scripted, code: str, message: str) -> None:
+    server.answers = [_refusal(409, code)]
+
+    with pytest.raises(AccessRefused, match=f"Cannot delete {_LOCATION}: {message}"):
+        server.files().delete(_LOCATION)
+
+    assert server.deletes_snapshots == [None]
+
+
+def test_why_there_is_no_token_is_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AZURE_")]:
+        monkeypatch.delenv(name)
+    service = open_service("https://127.0.0.1:1", ChainedTokenCredential(EnvironmentCredential()))
+    store = AzureStore(lambda _location: Blob(service, "lake", "wh/x"))
+
+    for call in ("read", "list", "delete", "read"):
+        with pytest.raises(FilesUnavailable, match=f"Cannot {call} {_ROOT}.*ChainedTokenCredential failed"):
+            _CALLS[call](store)
+
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "EnvironmentCredential authentication unavailable" in record.getMessage()
+
+
+def test_reasons_for_no_token_that_differ_are_each_logged(caplog: pytest.LogCaptureFixture) -> None:
+    reasons = ["AADSTS1 Trace ID: 12ab", "AADSTS1 Trace ID: 77f0", "the secret sesame is not valid"]
+
+    class Failing:
+        def get_token(self, *_scopes: str, **_options: object) -> AccessToken:
+            raise ClientAuthenticationError(message=reasons[0])
+
+    service = open_service("https://127.0.0.1:1", Failing())
+    store = AzureStore(lambda _location: Blob(service, "lake", "wh/x"), secrets=("sesame",))
+    while reasons:
+        with pytest.raises(FilesUnavailable):
+            store.exists(_LOCATION)
+        del reasons[0]
+
+    first, second = caplog.messages
+    assert "AADSTS1 Trace ID: 12ab" in first
+    assert "the secret *** is not valid" in second
 
 
 def test_a_name_that_no_host_can_have_is_no_location(server: Scripted) -> None:

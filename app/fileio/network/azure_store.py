@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from azure.core.exceptions import (
     AzureError,
+    ClientAuthenticationError,
     HttpResponseError,
     ServiceRequestError,
     ServiceRequestTimeoutError,
@@ -21,8 +23,8 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import BlobClient, BlobProperties, BlobServiceClient, ContainerClient, LinearRetry
 
 from app.engine.model.ids import Location
-from app.errors import FileExists, FileMissing
-from app.fileio.failures import object_store_failure
+from app.errors import AccessRefused, FileExists, FileMissing
+from app.fileio.failures import hidden, object_store_failure
 from app.fileio.files import ListedFile
 from app.fileio.network.object_store import UUID_IN_NAME, check_names_file
 from app.fileio.tails import Tail
@@ -40,9 +42,28 @@ _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
 """What Azure's library raises where an answer lacks what it looks for in it."""
 _FAILURES = (AzureError, OSError, *_UNREADABLE)
 
-# They write a line for each request, and urllib3 whole URLs, which have the tokens.
-for _logger in ("azure", "urllib3"):
-    logging.getLogger(_logger).setLevel(logging.WARNING)
+_KEPT_COPIES: Final = {
+    "SnapshotsPresent": (
+        "the blob has snapshots, which do not go with it, for somebody has made them to keep it. Delete them, by a "
+        "rule of Azure's lifecycle management perhaps; what waits goes on by itself then"
+    ),
+    "BlobImmutableDueToPolicy": "a policy keeps it for a time; what waits goes on by itself then",
+    "BlobImmutableDueToLegalHold": "a legal hold keeps it; when that is gone, what waits goes on by itself",
+}
+_NUMBERS: Final = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*", re.IGNORECASE)
+"""What is different each time in the same reason: times, and ids of requests."""
+_MOST_REASONS: Final = 100
+
+log = logging.getLogger(__name__)
+
+# They write a line for each request, and urllib3 whole URLs, which have the tokens. Tokens that are not to be had are
+# logged below.
+for _logger, _level in (
+    ("azure", logging.WARNING),
+    ("azure.identity", logging.ERROR),
+    ("urllib3", logging.WARNING),
+):
+    logging.getLogger(_logger).setLevel(_level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +134,7 @@ class AzureStore:
     def __init__(self, locate: Callable[[Location], Blob], *, secrets: tuple[str, ...] = ()) -> None:
         self._locate = locate
         self._secrets = secrets
+        self._logged = set[str]()
 
     def read(self, location: Location, expect: Callable[[int], None] = _ignore) -> bytes:
         content = self.read_at_most(location, sys.maxsize, expect)
@@ -163,8 +185,11 @@ class AzureStore:
             try:
                 self._file_at(location).client().delete_blob()
             except HttpResponseError as error:
+                code = _code(error)
+                if code in _KEPT_COPIES:
+                    raise AccessRefused(f"Cannot delete {location}: {_KEPT_COPIES[code]}") from None
                 # A folder that is not empty is no file.
-                if not _is_missing(error) and _code(error) != "DirectoryIsNotEmpty":
+                if not _is_missing(error) and code != "DirectoryIsNotEmpty":
                     raise
 
     def delete_empty_folder(self, location: Location) -> bool:  # noqa: ARG002 - folders are left to who made them
@@ -224,12 +249,22 @@ class AzureStore:
                 raise FileMissing(location) from error
             if verb == "write" and _code(error) in {"BlobAlreadyExists", "ConditionNotMet"}:
                 raise FileExists(location) from error
+            if isinstance(error, ClientAuthenticationError) and error.response is None:
+                self._log_once(location, error)
             reason = _reason(error)
             raise object_store_failure(verb, location, reason, self._secrets) from reason
         except _FAILURES as error:
             # The log shows the cause: not the library's own error, in which secrets are not hidden.
             reason = _reason(error)
             raise object_store_failure(verb, location, reason, self._secrets) from reason
+
+    def _log_once(self, location: Location, error: ClientAuthenticationError) -> None:
+        """Log why there is no token: all of it, where the answer has one line."""
+        reason = " ".join(hidden(error, self._secrets).split())
+        kind = _NUMBERS.sub("", reason)
+        if kind not in self._logged and len(self._logged) < _MOST_REASONS:
+            self._logged.add(kind)
+            log.warning("no token for %s, and others of its warehouse: %s", location, reason)
 
 
 def _is_missing(error: HttpResponseError) -> bool:
