@@ -19,6 +19,7 @@ from azure.identity import ChainedTokenCredential, EnvironmentCredential
 from app.engine.model.ids import Location
 from app.errors import AccessRefused, FileExists, FileMissing, FilesUnavailable, InvalidLocation, Throttled
 from app.fileio.files import FileIO
+from app.fileio.network import azure_store
 from app.fileio.network.azure_store import AzureStore, Blob, open_service
 from app.fileio.schemes import files_for
 from app.fileio.tails import read_tail
@@ -304,6 +305,37 @@ def test_many_calls_at_once_do_not_fill_the_log(server: Scripted, caplog: pytest
 
     assert len(server.asked) == 1 + len(calls)
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("call", ["write", "list"])
+def test_what_takes_a_store_longer_is_waited_for_longer(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """Where the store hangs, other requests have given up by then."""
+    monkeypatch.setattr(azure_store, "_ANSWER_S", 0.05)
+    monkeypatch.setattr(azure_store, "_LONG_ANSWER_S", 30)
+    server.answers = [(201, _AZURE, b"")] if call == "write" else [_page(_blob("<Name>wh/x</Name>"))]
+    is_asked, given_up, is_over = threading.Event(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        is_first = not is_asked.is_set()
+        is_asked.set()
+        (given_up if is_first else is_over).wait(60)
+
+    server.before_answer = hold
+    files = server.files()
+    outcomes: list[object] = []
+    waiting = threading.Thread(target=lambda: outcomes.append(_CALLS[call](files)))
+    waiting.start()
+    assert is_asked.wait(60)
+
+    with pytest.raises(FilesUnavailable, match="no answer in time"):
+        files.exists(_LOCATION)
+    given_up.set()
+    waiting.join()
+    is_over.set()
+
+    assert len(outcomes) == 1
 
 
 def test_why_there_is_no_connection_is_told() -> None:
