@@ -11,6 +11,7 @@ from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landed_before import last_events, record_of_removal
 from app.catalog.commits.landing import land_one
+from app.catalog.commits.old_metadata import check_not_let_go
 from app.catalog.commits.races import explain
 from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
@@ -339,13 +340,18 @@ class Registration(Intention[M, None]):
         )
 
     def _record(self, catalog: Catalog, base: Base[M], metadata: M) -> QueuedExpiry | None:
-        """Return a record of the snapshots that older metadata of the same table takes out."""
+        """Return a record of the snapshots that older metadata of the same table takes out.
+
+        Raises:
+            CommitFailed: a commit may just be deleting the file of that metadata.
+        """
         if base.seen is None or base.seen.uuid != metadata.uuid:
             return None
         try:
             before = catalog.read(self.kind, base.seen)
         except (MetadataFileMissing, CorruptMetadata):
             return None  # It may be overwritten because it is damaged.
+        check_not_let_go(catalog, base.seen, before, self.location)
         return record_of_removal(before, metadata)
 
 
@@ -388,7 +394,8 @@ def register(
         NoSuchNamespace: the namespace is not there.
         TableExists, ViewExists: the name is taken.
         Protected: what was to be overwritten is protected.
-        CommitFailed: what is to be overwritten is not where it is expected.
+        CommitFailed: what is to be overwritten is not where it is expected, or its last commit may just be deleting the
+            file.
         PointerMoved: it kept changing.
         CommitStateUnknown: the database did not answer.
     """

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 
 from app.catalog.commits.intentions import Base
+from app.catalog.commits.landed_before import last_events
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import M
@@ -18,8 +19,11 @@ from app.engine.model.view_metadata import ViewMetadata
 from app.engine.properties.lookup import effective_property
 from app.engine.properties.own_properties import AS_OF_METADATA_KEEP
 from app.engine.retention.reachability import statistics_of
-from app.errors import IcetowerError
+from app.errors import CommitFailed, IcetowerError
 from app.fileio.locations import place_of
+
+_AT_WORK_MS = 10 * 60_000
+"""How long after a commit its deletions may still be on their way to a store, as in the queue."""
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +44,47 @@ def forget_old_metadata(catalog: Catalog, base: Base[M], after: TableMetadata | 
             catalog.files.delete(location)
     except IcetowerError as error:
         log.warning("could not delete old metadata files of %s: %s", after.location, error)
+
+
+def check_not_let_go(
+    catalog: Catalog, seen: Pointer, now: TableMetadata | ViewMetadata, location: Location
+) -> None:
+    """Check that no commit is just deleting a file that is to be registered over its table.
+
+    Deletions by commits have no entry in the queue. One that has let the file go is seen here, and one that comes later
+    moves the pointer: then this is asked again.
+
+    Args:
+        catalog: the table's warehouse.
+        seen: the pointer that is to move to the file.
+        now: the metadata that it has.
+        location: the file.
+
+    Raises:
+        CommitFailed: it may be.
+    """
+    if (
+        not isinstance(now, TableMetadata)
+        or not bool_property(now.properties, DELETE_AFTER_COMMIT, default=False)
+        or now.last_updated_ms < catalog.now_ms() - _AT_WORK_MS
+        or any(place_of(stays) == place_of(location) for stays in (seen.metadata_location, *_logged(now)))
+        # What the table has never had is no commit's to delete.
+        or all(event.location != location for event in last_events(catalog, seen.id))
+        or effective_property(
+            layers_of(catalog, seen.identifier.namespace, now.properties), AS_OF_METADATA_KEEP
+        ).value
+        not in (None, "0")
+    ):
+        return
+    raise CommitFailed(
+        f"Cannot register {location}: the metadata log of {seen.identifier} has let it go, and a commit may be "
+        f"deleting it just now ({DELETE_AFTER_COMMIT}). Nothing was changed. If it is there ten minutes after the last "
+        "commit, it stays"
+    )
+
+
+def _logged(metadata: TableMetadata) -> Iterator[Location]:
+    return (entry.metadata_file for entry in metadata.metadata_log)
 
 
 def _gone(catalog: Catalog, seen: Pointer, before: TableMetadata) -> set[Location]:
@@ -75,8 +120,7 @@ def _is_metadata(location: str) -> bool:
 
 
 def _named_by(metadata: TableMetadata) -> Iterator[Location]:
-    for entry in metadata.metadata_log:
-        yield entry.metadata_file
+    yield from _logged(metadata)
     for statistics in statistics_of(metadata):
         yield statistics.location
     for snapshot in metadata.snapshots:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from app.catalog import named
+from app.catalog.commits import old_metadata
+from app.catalog.commits.landing import land
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES
 from app.catalog.past.loads import load_as_it_was
 from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
+from app.errors import CommitFailed
 from app.recoveries import PastIsGone
 from tests.builders.catalogs import START_MS, Clock, with_server, with_warehouse
 from tests.builders.tables import DEPARTURES, commit_to, load_table, table_in
@@ -152,3 +157,43 @@ def test_time_that_makes_no_sense_keeps_all_and_fails_no_commit(catalog: Catalog
 
     assert load_table(catalog).location == times.written[-1]
     assert times.left() == [0, 1, 2, 3]
+
+
+def test_a_file_that_a_commit_is_just_deleting_is_not_registered_over_its_table(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the table is left without it: the deletion has asked whether it is in use before."""
+    table_in(catalog, properties=SHORT_LOG)
+    _, going = change(catalog, 1)
+    change(catalog, 2)
+    refused: list[str] = []
+
+    def ask_and_register(catalog: Catalog, owner: Owner, locations: Sequence[Location]) -> list[Location]:
+        found = deletable(catalog, owner, locations)
+        # As on another server: there no line is waited in.
+        try:
+            land(catalog, [named.Registration(TABLES, DEPARTURES, going, overwrite=True)])
+        except CommitFailed as error:
+            refused.append(str(error))
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(old_metadata, "deletable", ask_and_register)
+        _, last = change(catalog, 3)
+
+    assert load_table(catalog).location == last
+    assert not catalog.files.exists(going)
+    assert "a commit may be deleting it just now (write.metadata.delete-after-commit.enabled)" in refused[0]
+
+
+def test_what_the_log_names_and_what_has_stayed_for_long_is_registered_over_a_table(catalog: Catalog) -> None:
+    table_in(catalog, properties=SHORT_LOG)
+    states = [change(catalog, number)[1] for number in range(3)]
+
+    registered = named.register(catalog, TABLES, DEPARTURES, states[1], overwrite=True)
+    assert registered.location == states[1]
+
+    catalog.files.write_new(states[0], catalog.files.read(states[1]))  # as where it could not be deleted
+    catalog = later(catalog, 11 * MINUTE_MS)
+    registered = named.register(catalog, TABLES, DEPARTURES, states[0], overwrite=True)
+    assert registered.location == states[0]
