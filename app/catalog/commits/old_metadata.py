@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterator
 
 from app.catalog.commits.intentions import Base
-from app.catalog.commits.landed_before import last_events
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import M
+from app.catalog.context.places.table_places import spellings_of
 from app.catalog.context.property_layers import layers_of
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
@@ -69,7 +69,7 @@ def check_not_let_go(
         or now.last_updated_ms < catalog.now_ms() - _AT_WORK_MS
         or any(place_of(stays) == place_of(location) for stays in (seen.metadata_location, *_logged(now)))
         # What the table has never had is no commit's to delete.
-        or all(event.location != location for event in last_events(catalog, seen.id))
+        or not catalog.server.past.replaced_since(seen.id, list(map(Location, spellings_of(location))), 0)
         or effective_property(
             layers_of(catalog, seen.identifier.namespace, now.properties), AS_OF_METADATA_KEEP
         ).value
