@@ -93,7 +93,8 @@ class PointerExports:
     def places_left(self, pointer_ids: Collection[int]) -> dict[int, frozenset[Location]]:
         """Return what pointers had named when they were last set back or replaced, by id.
 
-        A pointer that has only ever advanced has none: the one that it is at was built on all others.
+        A pointer that has only ever advanced has none: the one that it is at was built on all others. One that came by
+        a registration may have been set back by that: then it has what other pointers of its table have named.
         """
         left: defaultdict[int, set[Location]] = defaultdict(set)
         ids = sorted(pointer_ids)
@@ -110,10 +111,39 @@ class PointerExports:
             )
             for pointer_id, last in self._database.read(partial(_rows_of, replaced)):
                 left[pointer_id].update(self._named_until(pointer_id, last))
+            for pointer_id, other in self._others_of_registered(ids[start : start + _IDS_AT_ONCE]):
+                left[pointer_id].update(self._named_until(other, None))
         return {pointer_id: frozenset(places) for pointer_id, places in left.items()}
 
-    def _named_until(self, pointer_id: int, last: int) -> Iterator[Location]:
-        """Yield all that a pointer has named up to an event; from there on it has only advanced."""
+    def _others_of_registered(self, pointer_ids: Collection[int]) -> set[tuple[int, int]]:
+        """Return pairs of ids: a pointer that was registered, and one that had its table before.
+
+        One that ended where the registration went on has left nothing.
+        """
+        own, other = history.alias("own"), history.alias("other")
+        commit: ColumnElement[str] = literal_column("'committed'")
+        query = (
+            select(own.c.pointer_id, own.c.location, other.c.pointer_id, other.c.previous_location)
+            .where(
+                own.c.pointer_id.in_(pointer_ids),
+                own.c.event != commit,  # There is an index of these.
+                own.c.event == literal_column("'registered'"),
+                own.c.uuid != "",
+                other.c.uuid == own.c.uuid,
+                other.c.sequence < own.c.sequence,
+                other.c.event != commit,
+            )
+            .order_by(other.c.sequence)
+        )
+        # The last event of one that has ended says where it was.
+        last = {
+            (own_id, other_id): (at, was)
+            for own_id, at, other_id, was in self._database.read(partial(_rows_of, query))
+        }
+        return {pair for pair, (at, was) in last.items() if at != was}
+
+    def _named_until(self, pointer_id: int, last: int | None) -> Iterator[Location]:
+        """Yield all that a pointer has named, up to an event if one is given."""
         after = 0
         while True:
             page = (
@@ -121,7 +151,7 @@ class PointerExports:
                 .where(
                     history.c.pointer_id == pointer_id,
                     history.c.sequence > after,
-                    history.c.sequence <= last,
+                    *(() if last is None else (history.c.sequence <= last,)),
                 )
                 .order_by(history.c.sequence)
                 .limit(EVENTS_AT_ONCE)

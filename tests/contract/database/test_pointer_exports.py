@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import update
 
@@ -98,6 +100,30 @@ def test_what_a_pointer_named_until_it_went_back_is_found_page_by_page(
 
     named = {"a.t/0.json", *(f"{number}.json" for number in range(4)), "back.json"}
     assert left == {seen.id: named}, "what came later was built on the one that it went back to"
+
+
+@pytest.mark.parametrize(("registered_at", "has_left"), [("1.json", True), ("3.json", False)])
+def test_what_is_registered_has_left_what_an_earlier_pointer_named_after_it(
+    stores: Stores, registered_at: str, has_left: bool
+) -> None:
+    stores.add_namespace("a")
+    uuid = stores.add("a.t").uuid
+    for number in range(4):
+        stores.advance(stores.there("a.t"), f"{number}.json")
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR)
+    anew = replace(
+        stores.creation("a.u", uuid=uuid),
+        location=Location(registered_at),
+        event="registered",
+        registration=1,
+    )
+    stores.pointers.check_and_put([anew], AUTHOR)
+    stores.advance(stores.there("a.u"), "later.json")
+
+    left = PointerExports(stores.database).places_left([stores.there("a.u").id])
+
+    named = frozenset({"a.t/0.json", *(f"{number}.json" for number in range(4))})
+    assert left == ({stores.there("a.u").id: named} if has_left else {})
 
 
 def test_dropped_uuids_are_those_of_the_warehouse(stores: Stores) -> None:

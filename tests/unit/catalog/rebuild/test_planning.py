@@ -202,6 +202,25 @@ def test_the_way_back_is_remembered_by_the_export(lost: Catalog, found: Catalog)
     assert load_table(found).location == first
 
 
+@pytest.mark.parametrize("lets_go", ["drop", "unregister"])
+@pytest.mark.parametrize("is_backup", [False, True])
+def test_the_way_back_under_a_new_entry_is_remembered(
+    lost: Catalog, found: Catalog, lets_go: str, is_backup: bool
+) -> None:
+    first = table_in(lost).location
+    assert first is not None
+    commit(lost, 1)
+    commit(lost, 2)
+    getattr(named, lets_go)(lost, TABLES, DEPARTURES)
+    named.register(lost, TABLES, DEPARTURES, first)
+    export_pointers(lost.server, lost.warehouse)
+
+    rebuilt = lost if is_backup else found
+    rebuild(rebuilt)
+
+    assert load_table(rebuilt).location == first
+
+
 def test_two_names_of_one_table_go_their_own_ways(lost: Catalog, found: Catalog) -> None:
     first = table_in(lost).location
     assert first is not None
