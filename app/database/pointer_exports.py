@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal_column, or_, select, update
 
 from app.database.connections.clock import database_now_ms, read_now_ms
 from app.database.connections.database import Database
@@ -115,18 +115,23 @@ class PointerExports:
                 left[pointer_id].update(self._named_until(other, None))
         return {pointer_id: frozenset(places) for pointer_id, places in left.items()}
 
-    def _others_of_registered(self, pointer_ids: Collection[int]) -> set[tuple[int, int]]:
-        """Return pairs of ids: a pointer that was registered, and one that had its table before.
+    def _others_of_registered(self, pointer_ids: Collection[int]) -> Iterator[tuple[int, int]]:
+        """Yield pairs of ids: a registered pointer, and another one that has or had its table.
 
-        One that ended where the registration went on has left nothing.
+        Where the one before ended at the file that was registered, nothing was left.
         """
         own, other = history.alias("own"), history.alias("other")
-        commit: ColumnElement[str] = literal_column("'committed'")
-        query = (
-            select(own.c.pointer_id, own.c.location, other.c.pointer_id, other.c.previous_location)
+        commit: ColumnElement[str] = literal_column("'committed'")  # There is an index of all others.
+        before = (
+            select(
+                own.c.pointer_id,
+                own.c.uuid,
+                other.c.pointer_id,
+                and_(other.c.location.is_(None), other.c.previous_location == own.c.location),
+            )
             .where(
                 own.c.pointer_id.in_(pointer_ids),
-                own.c.event != commit,  # There is an index of these.
+                own.c.event != commit,
                 own.c.event == literal_column("'registered'"),
                 own.c.uuid != "",
                 other.c.uuid == own.c.uuid,
@@ -135,12 +140,23 @@ class PointerExports:
             )
             .order_by(other.c.sequence)
         )
-        # The last event of one that has ended says where it was.
+        # What the last event of the other one says counts.
         last = {
-            (own_id, other_id): (at, was)
-            for own_id, at, other_id, was in self._database.read(partial(_rows_of, query))
+            (id_, uuid, other_id): ends
+            for id_, uuid, other_id, ends in self._database.read(partial(_rows_of, before))
         }
-        return {pair for pair, (at, was) in last.items() if at != was}
+        set_back = {id_: uuid for (id_, uuid, _), ends in last.items() if not ends}
+        if set_back:
+            of_uuids = select(history.c.uuid, history.c.pointer_id).where(
+                history.c.uuid.in_(set(set_back.values())), history.c.event != commit
+            )
+            others = self._database.read(partial(_rows_of, of_uuids.distinct()))
+            yield from (
+                (id_, other_id)
+                for id_, of in set_back.items()
+                for uuid, other_id in others
+                if uuid == of and other_id != id_
+            )
 
     def _named_until(self, pointer_id: int, last: int | None) -> Iterator[Location]:
         """Yield all that a pointer has named, up to an event if one is given."""
@@ -162,13 +178,17 @@ class PointerExports:
                 return
             after = found[-1].sequence
 
-    def dropped_uuids(self, warehouse_id: int) -> frozenset[TableUuid]:
-        """Return the uuids of what was dropped from a warehouse, as far as the history goes back."""
-        query = select(history.c.uuid).where(
-            history.c.warehouse_id == warehouse_id, history.c.location.is_(None)
+    def drop_times(self, warehouse_id: int) -> dict[TableUuid, int]:
+        """Return when each uuid last left a warehouse, as far as the history goes back.
+
+        In epoch milliseconds. Of what has come back since as well.
+        """
+        query = (
+            select(history.c.uuid, func.max(history.c.at_ms))
+            .where(history.c.warehouse_id == warehouse_id, history.c.location.is_(None))
+            .group_by(history.c.uuid)
         )
-        found = self._database.read(lambda connection: connection.scalars(query.distinct()).all())
-        return frozenset(map(TableUuid, found))
+        return {TableUuid(uuid): at_ms for uuid, at_ms in self._database.read(partial(_rows_of, query))}
 
     def unregistered_uuids(self, warehouse_id: int) -> list[TableUuid]:
         """Return the uuids of what was unregistered, as far as the history goes back."""

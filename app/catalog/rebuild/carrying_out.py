@@ -103,7 +103,7 @@ def _still_wanted(catalog: Catalog, plan: RebuildPlan) -> tuple[list[RebuildItem
         for pointer in pointers_of(catalog)
         if pointer.uuid and (pointer.uuid, pointer.identifier) not in known
     }
-    dropped = catalog.server.pointer_exports.dropped_uuids(catalog.warehouse.id) - plan.dropped
+    dropped = catalog.server.pointer_exports.drop_times(catalog.warehouse.id).keys() - plan.dropped
     wanted, left = [], []
     for item in plan.of(Action.ADD, Action.ADVANCE):
         if item.action is Action.ADD and item.uuid in since:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -78,8 +78,8 @@ class Known:
     """All that is known before storage is searched."""
 
     pointers: list[KnownPointer] = field(default_factory=list)
-    dropped: frozenset[TableUuid] = frozenset()
-    """What the database remembers to have dropped."""
+    dropped: Mapping[TableUuid, int] = field(default_factory=dict)
+    """What the database remembers to have dropped or unregistered, and when it did so last."""
     export: Export | None = None
     """The export that names come from."""
     is_export_own: bool = True
@@ -141,7 +141,7 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
         FileMissing, FilesUnavailable: the export cannot be read.
     """
     known = Known(list(pointers_of(catalog)))
-    known.dropped = catalog.server.pointer_exports.dropped_uuids(catalog.warehouse.id)
+    known.dropped = catalog.server.pointer_exports.drop_times(catalog.warehouse.id)
     if export is not None:
         known.export = read_export(catalog.files, export)
         _check_is_of(catalog, known.export)

@@ -118,7 +118,9 @@ def plan_rebuild(catalog: Catalog, wish: RebuildWish) -> RebuildPlan:
     catalog.permit("rebuild_catalog")
     known = load_known(catalog, wish.export, uses_exports=wish.uses_exports)
     catalog.server.step("rebuild_known")
-    plan = RebuildPlan(export=known.export.location if known.export else None, dropped=known.dropped)
+    plan = RebuildPlan(
+        export=known.export.location if known.export else None, dropped=frozenset(known.dropped)
+    )
     plan.found = search(catalog, known.by_key())
     met = {
         (pointer.kind, pointer.identifier)
@@ -320,7 +322,7 @@ def _dropped(
     if item.named_by is NamedBy.EXPORT:
         return _taken_over(known, item)
     drop = _drop_of(known, item.uuid)
-    if item.uuid and item.uuid in known.dropped and not _came_back(drop, newest):
+    if item.uuid and item.uuid in known.dropped and not _came_back(known, drop, newest):
         return "it was dropped; its files stayed"
     if known.export is not None and item.uuid in known.export.unregistered:
         return "it was unregistered: another catalog has it"
@@ -348,12 +350,14 @@ def _taken_over(known: Known, item: RebuildItem) -> str | None:
     return "it was dropped or unregistered here, and is in the export of another database: another catalog may have it"
 
 
-def _came_back(drop: ExportedDrop | None, newest: FoundTable | FoundView) -> bool:
+def _came_back(known: Known, drop: ExportedDrop | None, newest: FoundTable | FoundView) -> bool:
     """Say whether a table was committed to after a drop from which it could come back.
 
-    Of a view that does not say it: it is dropped, too, when another catalog takes it over.
+    And not let go again since. Of a view that does not say it: it is dropped, too, when another catalog takes it over.
     """
-    return drop is not None and isinstance(newest, FoundTable) and newest.last_updated_ms > drop.dropped_ms
+    if drop is None or not isinstance(newest, FoundTable):
+        return False
+    return newest.last_updated_ms > max(drop.dropped_ms, known.dropped.get(newest.uuid, 0))
 
 
 def _drop_of(known: Known, uuid: str) -> ExportedDrop | None:

@@ -61,7 +61,7 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "all namespaces": lambda stores: stores.namespaces.list_all(1, None, 10),
     "last sequence": lambda stores: PointerExports(stores.database).last_sequence(),
     "places left": lambda stores: PointerExports(stores.database).places_left([1]),
-    "dropped uuids": lambda stores: PointerExports(stores.database).dropped_uuids(1),
+    "drop times": lambda stores: PointerExports(stores.database).drop_times(1),
     "current pointers": lambda stores: list(PointerStates(stores.database).current()),
     "states of a table": lambda stores: PointerStates(stores.database).of_table(TableUuid("u"), 1),
     "states left": lambda stores: PointerStates(stores.database).left(),

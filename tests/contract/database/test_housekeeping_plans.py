@@ -144,7 +144,7 @@ def test_what_is_listed_of_one_warehouse_is_found_through_an_index(filled: Store
     def ask() -> None:
         DroppedThings(filled.database).list(filled.id, 0, limit=10)
         PointerExports(filled.database).unregistered_uuids(filled.id)
-        PointerExports(filled.database).dropped_uuids(filled.id)
+        PointerExports(filled.database).drop_times(filled.id)
         Past(filled.database).history(1, 500, limit=10)
 
     assert scanned_in(filled, ask) == set()

@@ -126,16 +126,34 @@ def test_what_is_registered_has_left_what_an_earlier_pointer_named_after_it(
     assert left == ({stores.there("a.u").id: named} if has_left else {})
 
 
-def test_dropped_uuids_are_those_of_the_warehouse(stores: Stores) -> None:
+def test_what_is_registered_has_left_what_a_pointer_beside_it_names(stores: Stores) -> None:
+    stores.add_namespace("a")
+    uuid = stores.add("a.t").uuid
+    stores.pointers.rename(stores.id, PointerKind.TABLE, name("a.t"), name("a.s"), AUTHOR)
+    there = stores.there("a.s").metadata_location
+    anew = replace(stores.creation("a.u", uuid=uuid), location=there, event="registered", registration=1)
+    stores.pointers.check_and_put([anew], AUTHOR)
+    stores.advance(stores.there("a.s"), "beside.json")
+    stores.pointers.drop(stores.id, name("a.s"), PointerKind.TABLE, AUTHOR)
+    again = replace(anew, identifier=name("a.v"), location=Location("beside.json"))
+    stores.pointers.check_and_put([again], AUTHOR)
+    stores.advance(stores.there("a.v"), "later.json")
+
+    left = PointerExports(stores.database).places_left([stores.there("a.u").id])
+
+    assert left == {stores.there("a.u").id: {there, "beside.json", "later.json"}}
+
+
+def test_drop_times_are_those_of_the_warehouse(stores: Stores) -> None:
     stores.add_namespace("a")
     stores.add("a.t")
     exports = PointerExports(stores.database)
-    assert exports.dropped_uuids(stores.id) == frozenset()
+    assert exports.drop_times(stores.id) == {}
     dropped = stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR)
     assert dropped is not None
 
-    assert exports.dropped_uuids(stores.id) == {dropped.uuid}
-    assert exports.dropped_uuids(stores.id + 1) == frozenset()
+    assert exports.drop_times(stores.id) == {dropped.uuid: AUTHOR.at_ms}
+    assert exports.drop_times(stores.id + 1) == {}
     assert exports.last_sequence() == 2
 
 

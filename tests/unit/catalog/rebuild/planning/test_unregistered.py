@@ -60,6 +60,20 @@ def test_old_backup_says_which_of_its_tables_another_catalog_has(backup: Catalog
     assert "another catalog has it. Unregister it again" in (item.reason or "")
 
 
+def test_what_was_let_go_after_it_had_come_back_is_left(lost: Catalog) -> None:
+    location = table_in(lost).location
+    assert location is not None
+    named.drop(lost, TABLES, DEPARTURES)
+    named.register(lost, TABLES, DEPARTURES, location)
+    newest = commit(lost, 1)
+    unregister(lost, TABLES, DEPARTURES)
+
+    item = sole(rebuild(lost))
+
+    assert (item.action, item.location) == (Action.LEAVE, newest)
+    assert lost.find(DEPARTURES) is None
+
+
 def test_table_that_has_been_registered_again_is_known_by_its_name(lost: Catalog, found: Catalog) -> None:
     location = table_in(lost).location
     assert location is not None
