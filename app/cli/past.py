@@ -177,6 +177,11 @@ def restore(
                 print_line(_planned(table, separator))
             if dry_run:
                 return
+            if not any(table["updates"] for table in planned["tables"]):
+                if as_json:
+                    print_json(planned)
+                remark("Nothing is to be restored.")
+                return
             confirm_or_stop(f"Restore {counted(len(tables), 'table')}?")
         done = catalog.past.restore(tables, at, dry_run=False)
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from typing import Any
 
 import pytest
 
@@ -83,12 +84,30 @@ def test_a_restoration_that_was_asked_about_prints_its_json_alone(
         def isatty(self) -> bool:
             return True
 
+    ask = PastCalls.restore
+
+    def with_a_change(calls: PastCalls, *wanted: Any, dry_run: bool) -> Any:
+        answer = ask(calls, *wanted, dry_run=dry_run)
+        if dry_run:
+            answer["tables"][0]["updates"] = [{"action": "set-properties"}]
+        return answer
+
     monkeypatch.setattr(sys, "stdin", Person("y\n"))
+    monkeypatch.setattr(PastCalls, "restore", with_a_change)
 
     restored = icetower("restore", table, "--at", "0s", "--json")
 
     assert (restored.status, "Restore 1 table?" in restored.err) == (0, True)
     assert [each["name"] for each in restored.json["tables"]] == ["orders"]
+
+
+def test_tables_that_are_as_they_were_are_not_asked_about(icetower: Icetower, table: str) -> None:
+    restored = icetower("restore", table, "--at", "0s")
+    as_json = icetower("restore", table, "--at", "0s", "--json")
+
+    assert (restored.status, restored.err) == (0, "Nothing is to be restored.\n")
+    assert restored.out == f"{table}: snapshot 77; it is as it was\n"
+    assert [as_json.status, *(each["updates"] for each in as_json.json["tables"])] == [0, []]
 
 
 def test_differences_are_shown_as_they_come_and_not_kept(
