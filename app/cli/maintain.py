@@ -19,7 +19,7 @@ from app.cli.terminal.arguments import (
     written,
 )
 from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
-from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, optional
+from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, chosen, optional
 from app.cli.terminal.output import print_json, print_line, remark, warn
 from app.cli.terminal.rendering import print_table, shown_progress
 from app.cli.terminal.signals import ended_as_by_ctrl_c
@@ -92,10 +92,11 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
     ] = None,
     verify: Annotated[
         Verification,
-        typer.Option(
+        chosen(
             "--verify",
+            among=tuple(Verification),
             help="What is read to find out whether rows are what they were: their number, or all columns too.",
-            rich_help_panel=_ON_SPARK,
+            panel=_ON_SPARK,
         ),
     ] = Verification.COUNTS,
     every: Annotated[str, typer.Option("--every", help="With --watch: the pause between two rounds.")] = "5m",

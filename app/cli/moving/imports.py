@@ -26,7 +26,7 @@ from app.cli.moving.options import (
 )
 from app.cli.terminal.arguments import identifier_from, namespace_from, properties_from
 from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected, place_name
-from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group, optional
+from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, chosen, group, optional
 from app.cli.terminal.output import print_json, print_line, warn
 from app.cli.terminal.rendering import print_table, shown_progress
 from app.cli.terminal.texts import counted
@@ -56,7 +56,13 @@ entry there is the *mode*:
 )
 
 ModeOption = Annotated[
-    Mode, typer.Option("--mode", case_sensitive=False, help="What becomes of the entry at the source.")
+    Mode,
+    # Keeping it as it is would be for exports.
+    chosen(
+        "--mode",
+        among=(Mode.ADOPT, Mode.FENCE, Mode.LOOK_ON),
+        help="What becomes of the entry at the source.",
+    ),
 ]
 
 
@@ -81,8 +87,6 @@ class _Wanted:
 
     def run(self, source: Source) -> None:
         """Import from a source."""
-        if self.mode is Mode.KEEP:
-            raise typer.BadParameter("keep is for exports: an import is adopt, fence or look-on")
         name = place_name(chosen_uri(self.uri), chosen_warehouse(self.warehouse))
         terms = Terms(
             self.mode,

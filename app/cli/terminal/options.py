@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +17,20 @@ def group(help_text: str | None = None) -> typer.Typer:
 def optional(*names: str, panel: str | None = None, **settings: Any) -> Any:
     """Describe an option that may be left out; its `help` says what happens then."""
     return typer.Option(*names, rich_help_panel=panel, show_default=False, **settings)
+
+
+def chosen(*names: str, among: Sequence[StrEnum], panel: str | None = None, **settings: Any) -> Any:
+    """Describe an option whose value is one of a few words."""
+
+    def chosen_from(text: str) -> StrEnum:
+        for word in among:
+            if word == text.lower():
+                return word
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(among)}")
+
+    return typer.Option(
+        *names, parser=chosen_from, metavar=f"<{'|'.join(among)}>", rich_help_panel=panel, **settings
+    )
 
 
 NAME_HELP = "Namespace and name joined by dots."

@@ -36,7 +36,10 @@ from tests.unit.cli.conftest import Icetower
         (("folder", "nothing", "--regex", "("), "is not a regular expression"),
         (("folder", "nothing", "--map", "x"), "'x' is not <old>=<new>"),
         (("folder", "nothing", "--map", "a/=b"), "'a/=b': both end with a slash, or neither"),
-        (("folder", "nothing", "--mode", "keep"), "keep is for exports"),
+        (
+            ("folder", "nothing", "--mode", "keep"),
+            "Invalid value for '--mode': 'keep' is not one of adopt, fence, look-on",
+        ),
         (("folder", "nothing", "--rename", "a=b..c"), "'b..c' has an empty name"),
         (("folder", "nothing", "--rename", "a=b", "--separator", ""), "the separator is empty"),
         (("folder", ""), "the name of the folder is empty"),
