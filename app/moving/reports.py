@@ -127,7 +127,7 @@ class MoveReport:
         except (OSError, ValueError) as error:
             raise SourceFailed(f"{path} is not the report of a move: {error}") from error
         if first != head:
-            raise SourceFailed(f"{path} is the report of something else: name another file")
+            raise SourceFailed(f"{path} is the report of something else: name another file with --report")
         for text in texts[1:]:
             try:
                 line = _line(json.loads(text.decode("utf-8", "surrogatepass")))

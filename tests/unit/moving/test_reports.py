@@ -61,7 +61,9 @@ def test_line_that_ends_in_the_middle_of_a_character_is_left_out(tmp_path: Path)
 def test_report_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "report.ndjson"
     MoveReport(path, "old", "new").begin()
-    with pytest.raises(SourceFailed, match="is the report of something else"):
+    with pytest.raises(
+        SourceFailed, match="is the report of something else: name another file with --report"
+    ):
         MoveReport(path, "other", "new")
     path.write_text("# notes\n")
     with pytest.raises(SourceFailed, match="is not the report of a move"):
