@@ -104,9 +104,9 @@ def _parse_predicate(operation: e.Operation, value: Json) -> e.Predicate:
         return e.Predicate(operation, _operand(value), _parse_literals(_required(value, "values")))
     if "values" in value:
         raise _unreadable(value, f"{operation} takes one value, not values")
-    if "term" in value:
-        literal = _parse_literal(_required(value, "value"))
-        return e.Predicate(operation, _parse_term(value["term"]), (literal,))
+    if "term" in value or value.keys().isdisjoint({"left", "right"}):
+        term, literal = _required(value, "term"), _required(value, "value")
+        return e.Predicate(operation, _parse_term(term), (_parse_literal(literal),))
     left, right = _required(value, "left"), _required(value, "right")
     if _is_literal(left) and _is_literal(right):
         raise _unreadable(value, "it compares two literals; a column is an object of type reference")
@@ -121,9 +121,9 @@ def _parse_predicate(operation: e.Operation, value: Json) -> e.Predicate:
 
 
 def _operand(value: Json) -> e.Term:
-    if "term" in value:
-        return _parse_term(value["term"])
-    return _parse_value_term(_required(value, "child"))
+    if "child" in value and "term" not in value:
+        return _parse_value_term(value["child"])
+    return _parse_term(_required(value, "term"))
 
 
 def _parse_term(value: object) -> e.Term:
