@@ -59,17 +59,25 @@ def _data_files(policy: Policy, condition: Condition) -> Verdict:
         # Deletes for a whole partition count in no ratio of Spark's: only their number does.
         options |= {"delete-file-threshold": "1"}
         return Work(
-            f"{files.delete_files} delete files for {files.data_files} data files, "
+            f"{_counted(files.delete_files, 'delete file')} for {_counted(files.data_files, 'data file')}, "
             f"and {deleted_share:.0%} of the rows deleted by position{beside}",
             part.files_to_save + part.delete_files,
             part.data_bytes,
             options,
         )
     if part.files_to_save < max(least, 1):
-        return f"it would save {part.files_to_save} data files, and {max(least, 1)} make it worth it{beside}"
+        return f"{_saving(part.files_to_save, 'data file', max(least, 1))}{beside}"
     small = f"{files.small_files} of {files.data_files} data files are small"
     reason = f"{small}; {part.files_to_save} fewer would do{beside}"
     return Work(reason, part.files_to_save, part.small_bytes + files.large_bytes, options)
+
+
+def _saving(saved: int, noun: str, least: int) -> str:
+    return f"it would save {_counted(saved, noun)}; {least} or more are worth it"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _cold_part(policy: Policy, condition: Condition, files: FileFacts) -> ColdPart | None:
@@ -120,7 +128,7 @@ def _position_deletes(policy: Policy, condition: Condition) -> Verdict:
     # The best that can be: one for each partition.
     saved = files.position_delete_files - min(files.position_delete_files, max(1, files.partitions))
     if saved < max(least, 1):
-        return f"it would save {saved} position delete files, and {max(least, 1)} make it worth it"
+        return _saving(saved, "position delete file", max(least, 1))
     return Work(f"{files.position_delete_files} position delete files", saved, files.delete_bytes)
 
 
@@ -128,9 +136,10 @@ def _dangling_deletes(policy: Policy, condition: Condition) -> Verdict:
     files = _files(condition)
     found = 0 if files is None else files.dangling_deletes
     least = max(1, policy.number("remove-dangling-deletes.min-files") or 0)
+    apply = "delete file applies" if found == 1 else "delete files apply"
     if found < least:
-        return f"{found} delete files apply to no data file, and {least} make it worth it"
-    return Work(f"{found} delete files apply to no data file any more", found)
+        return f"{found} {apply} to no data file; {least} or more are worth it"
+    return Work(f"{found} {apply} to no data file any more", found)
 
 
 def _manifests(policy: Policy, condition: Condition) -> Verdict:
@@ -143,7 +152,7 @@ def _manifests(policy: Policy, condition: Condition) -> Verdict:
     field = policy.text("rewrite-manifests.cluster-by")
     options = {"cluster-by": field} if field else {}
     if since is not None and since < least and not condition.history_of(Job.REWRITE_MANIFESTS).did_a_part:
-        return f"{since} snapshots came since it was done, and {least} make it worth it"
+        return f"{_counted(since, 'snapshot')} came since it was done; {least} or more are worth it"
     if saved >= least:
         reason = f"{number} manifests with {facts.average_bytes:.0f} bytes on average; {saved} fewer would do"
         return Work(reason, saved, facts.total_bytes, options)
@@ -151,7 +160,7 @@ def _manifests(policy: Policy, condition: Condition) -> Verdict:
     if overlap is not None and overlap >= max(most, 2) and facts.data_manifests >= least:
         reason = f"{overlap:.1f} of {facts.data_manifests} manifests have to be read for one partition value"
         return Work(reason, saved, facts.total_bytes, options)
-    return f"it would save {saved} manifests, and {least} make it worth it"
+    return _saving(saved, "manifest", least)
 
 
 def _partition_statistics(policy: Policy, condition: Condition) -> Verdict:
@@ -168,9 +177,9 @@ def _statistics(found: StatisticsFacts, least: int, cost: int) -> Verdict:
     if found.snapshots_behind is None:
         return Work("there are none yet", rewritten_bytes=cost)
     behind = found.snapshots_behind
-    since = "1 snapshot came" if behind == 1 else f"{behind} snapshots came"
+    since = f"{_counted(behind, 'snapshot')} came"
     if behind < least:
-        return f"{since} since then, and {least} make it worth it"
+        return f"{since} since then; {least} or more are worth it"
     return Work(f"{since} since then", rewritten_bytes=cost)
 
 
@@ -192,9 +201,10 @@ def _expiry(policy: Policy, condition: Condition) -> Verdict:
         return condition.expiry_refused
     waiting = condition.facts.waiting_deletions
     beside = f"; files of earlier ones wait to be deleted: {waiting[0]}" if waiting else ""
+    snapshots = "snapshot is" if found == 1 else "snapshots are"
     if found < least:
-        return f"{found} snapshots are to expire, and {least} make it worth it{beside}"
-    return Work(f"{found} snapshots are older than the table keeps them{beside}", found)
+        return f"{found} {snapshots} to expire; {least} or more are worth it{beside}"
+    return Work(f"{found} {snapshots} older than the table keeps them{beside}", found)
 
 
 def _orphans(policy: Policy, condition: Condition) -> Verdict:

@@ -77,7 +77,7 @@ def test_job_without_worker_is_left_and_said_so(catalog: RemoteCatalog, table: T
 
     assert report.jobs == []
     assert set(report.undone) == {ORPHANS}
-    assert report.left == {EXPIRY: "0 snapshots are to expire, and 1 make it worth it"}
+    assert report.left == {EXPIRY: "0 snapshots are to expire; 1 or more are worth it"}
 
 
 def test_table_that_is_held_is_left_alone(catalog: RemoteCatalog, table: TableIdentifier) -> None:

@@ -89,7 +89,9 @@ def test_small_files_are_rewritten_once_enough_of_them_can_go() -> None:
     few = with_files(**{**SMALL, "files_to_save": 19})
 
     assert jobs(few) == []
-    assert reason(few, Job.REWRITE_DATA_FILES) == "it would save 19 data files, and 20 make it worth it"
+    assert reason(few, Job.REWRITE_DATA_FILES) == "it would save 19 data files; 20 or more are worth it"
+    one = with_files(**{**SMALL, "files_to_save": 1})
+    assert reason(one, Job.REWRITE_DATA_FILES) == "it would save 1 data file; 20 or more are worth it"
     assert jobs(few, policy(**{"rewrite-data-files.min-files": "19"})) == [Job.REWRITE_DATA_FILES]
     (job,) = plan_upkeep(policy(), with_files(**SMALL)).jobs
     assert (job.files, job.rewritten_bytes) == (98, 400 * MIB)
@@ -290,7 +292,7 @@ def test_limit_that_makes_no_sense_is_no_leave_to_do_anything(limit: str, words:
 def test_somebody_who_asks_by_name_waits_for_nothing() -> None:
     one = replace(WELL, expirable_snapshots=1)
 
-    assert wanted_now(Job.EXPIRE_SNAPSHOTS, Policy({}), one).reason.startswith("1 snapshots")
+    assert wanted_now(Job.EXPIRE_SNAPSHOTS, Policy({}), one).reason.startswith("1 snapshot is")
     assert "0 snapshots" in wanted_now(Job.EXPIRE_SNAPSHOTS, Policy({}), WELL).reason
 
 
