@@ -115,7 +115,7 @@ _WRITE = _of(
             f"write.delete.{format_name}.{end}",
             kind,
             None,
-            f"{meaning[:-1]} of delete files; as data files if not set.",
+            f"For delete files: {meaning[0].lower()}{meaning[1:-1].partition(';')[0]}; as for data files if not set.",
         )
         for format_name, rows in _FILES
         for end, kind, _, meaning in rows
