@@ -255,6 +255,8 @@ def _advice(path: str) -> str:
     # Clients put /v1 behind the address that they are given, and `icetower warehouse` /management.
     if path.startswith(("/v1/v1/", "/v1/management/")):
         return ". Give clients the address of the server without /v1"
+    if path in {"/", "/v1", "/v1/"}:
+        return ". Routes of the catalog begin with /v1/, and /docs shows all of them"
     if path.startswith("//"):
         return ". Give clients the address of the server without a slash at its end"
     if asks_for_tokens(path.encode("latin-1")):

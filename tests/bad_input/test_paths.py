@@ -21,11 +21,13 @@ NS = "/v1/namespaces"
 JOBS, NO_JOB = f"{NS}/a/tables/v2/maintenance/jobs", "NoSuchJobException"
 WAREHOUSES, NO_V1 = "/management/v1/warehouses", "Give clients the address of the server without /v1"
 NO_SLASH = "Give clients the address of the server without a slash at its end"
+SEE_DOCS = "Routes of the catalog begin with /v1/, and /docs shows all of them"
 TOKENS, NO_TOKENS = "/v1/oauth/tokens", "This server gives no tokens: leave 'credential' out, or …"
 PREFIXED_TOKENS = "/v1/default/oauth/tokens"
 ROUTES = [
     Attack("no route", GET, "/v1/nothing", 404, "No route serves /v1/nothing", NO_ROUTE),
-    Attack("the root", GET, "/", 404, "No route serves /", NO_ROUTE),
+    Attack("the root", GET, "/", 404, f"No route serves /. {SEE_DOCS}", NO_ROUTE),
+    Attack("the version alone", GET, "/v1", 404, f"No route serves /v1. {SEE_DOCS}", NO_ROUTE),
     Attack("another version", GET, "/v2/namespaces", 404, "No route serves /v2/namespaces", NO_ROUTE),
     Attack(
         "an address with /v1", GET, "/v1/v1/config", 404, f"No route serves /v1/v1/config. {NO_V1}", NO_ROUTE
