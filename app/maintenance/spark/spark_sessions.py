@@ -6,6 +6,7 @@ Only SQL and settings of a session are used of PySpark, so that all three work.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import threading
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
+from app.errors import InvalidSetting
 from app.maintenance.spark.scratch_folders import new_scratch_folder
 from app.maintenance.spark.spark_runtime import (
     ICEBERG_EXTENSIONS,
@@ -26,6 +28,7 @@ from app.maintenance.spark.spark_runtime import (
 )
 
 REMOTE: Final = "sc://"
+_PLACE: Final = re.compile(r"local(-cluster)?(\[.*\])?|yarn|(spark|k8s|mesos|sc)://.*")
 CONNECT_PORT: Final = 15002
 _ANSWER_S: Final = 10.0
 _GIB: Final = 1 << 30
@@ -82,7 +85,12 @@ class SparkSessions:
         Args:
             master: `local[*]`, `spark://…` or another master of Spark; or `sc://…`, a server of Spark Connect.
             settings: more settings of Spark, as `spark.driver.memory`.
+
+        Raises:
+            InvalidSetting: this is no place where Spark can be; Spark itself would say so by a stack trace.
         """
+        if _PLACE.fullmatch(master) is None:
+            raise InvalidSetting(f"Invalid address of Spark {master!r}: write local[*], spark://… or sc://…")
         self._master = master
         self._settings = dict(settings or {})
         self._root: Any = None

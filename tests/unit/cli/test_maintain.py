@@ -143,6 +143,7 @@ def test_table_that_goes_meanwhile_does_not_keep_the_others_waiting(
         (["--jobs", "vacuum"], "'vacuum' is no job"),
         (["a.t", "--namespace", "a"], "not both"),
         (["--watch", "--dry-run"], "--watch goes on for ever"),
+        (["--spark", "host:7077"], "Invalid address of Spark 'host:7077'"),
         (["--verify", "all"], "'all' is not one of counts, checksums, off"),
         (["--every", "soon", "--watch"], "'soon' is not a number and a unit"),
     ],

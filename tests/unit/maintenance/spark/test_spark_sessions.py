@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from app.errors import InvalidSetting
 from app.maintenance.spark.spark_runtime import ConnectUnreachable, PySparkMissing
 from app.maintenance.spark.spark_sessions import SparkSessions, check_reachable
 
@@ -21,6 +22,14 @@ def test_connect_needs_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(PySparkMissing, match=r"pyspark\[connect\]"):
         SparkSessions("sc://127.0.0.1:1").open()
+
+
+@pytest.mark.parametrize("master", ["", "localhost:7077", "spark:7077", "http://host:15002"])
+def test_what_is_no_place_of_spark_is_refused_before_it_starts(master: str) -> None:
+    with pytest.raises(
+        InvalidSetting, match=r"Invalid address of Spark '.*': write local\[\*\], spark://… or sc://…"
+    ):
+        SparkSessions(master)
 
 
 def test_closing_what_never_started_is_nothing() -> None:
