@@ -46,7 +46,7 @@ def validate_commit(
     For example:
 
     - `icetower table validate eu.sales.orders commit.json`
-    - `jq '.requirements = []' commit.json | icetower table validate eu.sales.orders -`
+    - `icetower table validate eu.sales.orders - < commit.json`
     """
     identifier = identifier_from(name, separator)
     body = _object_in(file)
