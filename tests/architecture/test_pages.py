@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Any
 
 import pytest
+import typer
 from pydantic import Secret
 
+from app.cli.main import command_line
 from app.dotenv_file import PREFIX
 from app.settings import Settings
 from tests.architecture.source_files import ROOT, repository_files, shown
@@ -16,6 +22,10 @@ from tests.architecture.source_files import ROOT, repository_files, shown
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 MAKE_COMMAND = re.compile(r"\bmake ([a-z]+)\b")
+SHELL = re.compile(r"^```(?:sh|bash)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+IN_HELP = re.compile(r"`((?:[A-Z_]+=\S+ )?icetower [a-z][^`]*)`")
+OUR_COMMAND = re.compile(r"(?:^|\s|bin/)icetower ([a-z].*)")
+ENDS_COMMAND = frozenset({"|", "||", "&&", ">", ">>", "<"})
 
 
 @pytest.mark.parametrize("script", ["architecture-tree", "properties-page"])
@@ -110,3 +120,53 @@ def test_pages_name_only_make_targets_that_exist() -> None:
     }
 
     assert {(page, target) for page, target in commands if target not in targets} == set()
+
+
+def commands_below(command: Any) -> Iterator[Any]:
+    yield command
+    for below in getattr(command, "commands", {}).values():
+        yield from commands_below(below)
+
+
+def unknown_in(line: str, whole: Any) -> str | None:
+    """Return what a line of a shell says that `icetower` does not know: a command, or an option of one."""
+    found = OUR_COMMAND.search(line)
+    if found is None:
+        return None
+    words = list(takewhile(lambda word: word not in ENDS_COMMAND, shlex.split(found[1], comments=True)))
+    command = whole
+    while hasattr(command, "commands"):
+        name = words.pop(0) if words else ""
+        if name not in command.commands:
+            return f"{line.strip()}: {name}"
+        command = command.commands[name]
+    known = {name for option in command.params for name in option.opts}
+    used = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
+    unknown = used - known
+    return f"{line.strip()}: {sorted(unknown)}" if unknown else None
+
+
+def test_pages_and_help_show_only_commands_and_options_that_exist() -> None:
+    whole = typer.main.get_command(command_line())
+    pages = [page.read_text(encoding="utf-8") for page in repository_files() if page.suffix == ".md"]
+    blocks = [block for page in pages for block in SHELL.findall(page)]
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    lines += [
+        " ".join(line.split()) for each in commands_below(whole) for line in IN_HELP.findall(each.help or "")
+    ]
+
+    assert len([line for line in lines if OUR_COMMAND.search(line)]) > 100
+    assert [unknown for line in lines if (unknown := unknown_in(line, whole)) is not None] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_known"),
+    [
+        ("icetower table list eu --json | jq -r '.[]'", True),
+        (".venv/bin/icetower serve  # --nothing", True),
+        ("icetower tabel list eu", False),
+        ("icetower table list eu --jsn", False),
+    ],
+)
+def test_a_command_that_does_not_exist_is_seen(line: str, is_known: bool) -> None:
+    assert (unknown_in(line, typer.main.get_command(command_line())) is None) is is_known
