@@ -119,7 +119,11 @@ def adopt_table(
 def drop_table(
     name: TableName,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Delete its files too. This cannot be taken back.")
+        bool,
+        typer.Option(
+            "--purge",
+            help="Delete its files too. It cannot come back then, unless the warehouse lets purges wait.",
+        ),
     ] = False,
     yes: Yes = False,
     uri: Uri = None,
