@@ -119,7 +119,7 @@ def _warehouse(server: Server, options: RebuildOptions, default: str) -> tuple[W
     """Return the warehouse, and whether it was made just now."""
     if options.warehouse == "":
         raise InvalidSetting("Invalid --warehouse: it is empty; leave it out for the default one")
-    name = options.warehouse or default
+    name, storage = options.warehouse or default, properties_from(options.storage)
     found = server.warehouses.find(name)
     root = options.root
     if root is not None and root.startswith("/"):
@@ -127,12 +127,18 @@ def _warehouse(server: Server, options: RebuildOptions, default: str) -> tuple[W
     if found is None:
         if root is None:
             raise NoSuchWarehouse(f"{name}: give its root location with --root, and it is created")
-        storage = properties_from(options.storage)
         made = create_warehouse(server, _CALLER, name, root, {}, {}, storage, has_tables=True)
         return made, True
     if root is not None and root.rstrip("/") != found.root_location.rstrip("/"):
         raise InvalidSetting(
             f"Warehouse {name} is there already, at {found.root_location}, and not at {root}"
+        )
+    # Only names are said: values may be secret.
+    others = sorted(setting for setting, value in storage.items() if found.storage.get(setting) != value)
+    if others:
+        warn(
+            f"Warehouse {name} is there already and keeps its storage settings: --storage has no effect on "
+            f"{', '.join(others)}. icetower warehouse update changes them"
         )
     return found, False
 

@@ -105,6 +105,28 @@ def test_a_warehouse_that_is_not_there_needs_a_root(bare: Icetower, lake: str) -
     assert f"is there already, at file://{lake}" in other.err
 
 
+def test_storage_of_a_warehouse_that_is_there_stays(bare: Icetower, lake: str) -> None:
+    given = (
+        "--storage",
+        "s3.region=here",
+        "--storage",
+        "s3.access-key-id=hunter2",
+        "--storage",
+        "s3.secret-access-key=hunter2",
+    )
+    wanted = ("rebuild", "--warehouse", "lake", "--root", lake, "--yes", *given)
+
+    made = bare(*wanted)
+    again = bare(*wanted)
+    other = bare(*wanted[:6], "--storage", "s3.region=there", "--storage", "s3.access-key-id=hunter3")
+    wrong = bare(*wanted[:6], "--storage", "x")
+
+    assert "--storage" not in made.err + again.err
+    assert "--storage has no effect on s3.access-key-id, s3.region. icetower warehouse update" in other.err
+    assert "hunter" not in other.err
+    assert (wrong.status, "'x' is not <key>=<value>" in wrong.err) == (2, True)
+
+
 def test_a_root_at_which_nothing_was_found_is_not_the_warehouses(bare: Icetower, lake: str) -> None:
     mistaken = bare("rebuild", "--warehouse", "lake", "--root", f"{lake}s", "--yes")
 
