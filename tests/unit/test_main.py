@@ -86,6 +86,7 @@ def test_next_start_leaves_the_default_warehouse_as_it_is(
     assert warehouse is not None
     assert warehouse.root_location.endswith("/warehouse")
     assert "where it was created" in caplog.text
+    assert "(icetower warehouse drop default), and start the server again" in caplog.text
 
 
 def test_processes_that_start_at_once_do_not_trip_over_each_other(tmp_path: Path) -> None:
