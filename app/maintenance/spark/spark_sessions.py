@@ -90,7 +90,8 @@ class SparkSessions:
             InvalidSetting: this is no place where Spark can be; Spark itself would say so by a stack trace.
         """
         if _PLACE.fullmatch(master) is None:
-            raise InvalidSetting(f"Invalid address of Spark {master!r}: write local[*], spark://… or sc://…")
+            shown = master.partition(";")[0]  # A token may follow.
+            raise InvalidSetting(f"Invalid address of Spark {shown!r}: write local[*], spark://… or sc://…")
         self._master = master
         self._settings = dict(settings or {})
         self._root: Any = None

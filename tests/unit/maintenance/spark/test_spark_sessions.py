@@ -36,6 +36,13 @@ def test_closing_what_never_started_is_nothing() -> None:
     SparkSessions("local[*]").close()
 
 
+def test_token_of_a_wrong_address_is_not_repeated() -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        SparkSessions("host:15002/;token=hunter2")
+
+    assert "hunter2" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "master", ["sc://127.0.0.1:1", "sc://127.0.0.1:1/;token=x", "sc://127.0.0.1:many", "sc://"]
 )
