@@ -296,7 +296,7 @@ def _warn_of_what_has_no_effect(settings: Settings, present: Warehouse) -> None:
     if present.root_location.rstrip("/") != settings.default_warehouse_location.rstrip("/"):
         log.warning(
             "warehouse %s stays at %s, where it was created; the setting default_warehouse_location says %s. To have "
-            "it there, drop the warehouse while it is empty (icetower warehouse drop %s), and start the server again",
+            "it there, drop it while nothing has been in it (icetower warehouse drop %s), and start the server again",
             present.name,
             present.root_location,
             settings.default_warehouse_location,
