@@ -119,10 +119,10 @@ class Connections:
 
 
 def raise_descriptor_limit() -> None:
-    """Let this process, and those forked from it, have more file descriptors than a shell allows at first.
+    """Let this process have more file descriptors than a shell allows at first.
 
     That is 1,024, or 256 on macOS, for the sake of programs that use `select`. Each warehouse in an object store keeps
-    several open, so some hundred of them would need more.
+    several open, so some hundred of them would need more. Processes that are forked from this one have as many.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     for most in _MOST_DESCRIPTORS:
