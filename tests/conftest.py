@@ -30,6 +30,9 @@ os.environ["SSL_CERT_DIR"] = os.devnull
 # Stores that tests open stay open, as those of a server's warehouses do: at the end several hundred.
 raise_descriptor_limit()
 
+# Servers of tests are on this machine, also where others are only reached through a proxy.
+os.environ["NO_PROXY"] = os.environ["no_proxy"] = "localhost,127.0.0.1,::1"
+
 # By itself httpx waits for 5 s: a machine that is busy may need longer.
 DEFAULT_TIMEOUT_CONFIG.connect = DEFAULT_TIMEOUT_CONFIG.read = 60
 DEFAULT_TIMEOUT_CONFIG.write = DEFAULT_TIMEOUT_CONFIG.pool = 60

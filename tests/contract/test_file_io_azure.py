@@ -194,6 +194,18 @@ def test_refusals_are_told_as_what_they_are(
         call(server.files())
 
 
+def test_an_emulator_is_not_reached_through_a_proxy(
+    server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    server.answers = [(200, {**_AZURE, "Content-Range": "bytes 0-4/5"}, b"words")]
+
+    assert server.files().read(_LOCATION) == b"words"
+
+
 def test_a_blob_that_is_there_is_left(server: Scripted) -> None:
     server.answers = [_refusal(409, "BlobAlreadyExists")]
 

@@ -95,6 +95,8 @@ def open_service(url: str, credential: Any) -> BlobServiceClient:
         connection_timeout=_CONNECT_S,
         read_timeout=_ANSWER_S,
         connection_data_block_size=_BLOCK_BYTES,
+        # Without TLS it is an emulator near by, for which a proxy of the machine is not meant.
+        use_env_settings=url.startswith("https:"),
     )
     transport.open()
     session: Any = transport.session
