@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def open_session(
     folder.mkdir(parents=True, exist_ok=True)
     # A short run is mostly start-up: the first-tier compiler and the serial collector save a third of it.
     java_options = (
-        f"{write_quiet_logging(folder)} -Dderby.system.home={folder}"
+        f"{write_quiet_logging(folder)} {shlex.quote(f'-Dderby.system.home={folder}')}"
         " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
     )
     settings = {

@@ -28,7 +28,7 @@ def run_demo(folder: Path, **environment: str) -> subprocess.CompletedProcess[st
 
 
 def test_the_demo_empties_its_folder_and_runs_to_its_end(tmp_path: Path) -> None:
-    folder = tmp_path / "demo"
+    folder = tmp_path / "Zoë's demo"
     leftover = folder / "leftover"
     folder.mkdir()
     of_a_demo = {
