@@ -161,8 +161,10 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
 def _end(catalog: Catalog, hold: Hold, purged: PurgedPlaces, named: Sequence[Location]) -> FinalState | None:
     """Delete what is old enough and was not named; come back if anything was too young.
 
-    What another name of the table has was not named either: while that has not been purged, nothing is deleted.
+    What another name of the table has was not named either: while that has not been purged, no file is deleted.
     """
+    # First of all: an attempt that is broken off leaves nothing that says which folders these are.
+    _delete_empty_folders(catalog, hold, purged.owner(hold.deletion), named)
     if not _has_other_purges(catalog, hold) and not _delete_left(catalog, hold, purged, named):
         return "done"
     _come_back(catalog, hold, purged)
@@ -201,7 +203,7 @@ def _look_again(catalog: Catalog, hold: Hold, purged: PurgedPlaces) -> FinalStat
 def _delete_left(
     catalog: Catalog, hold: Hold, purged: PurgedPlaces, named: Sequence[Location]
 ) -> list[Location]:
-    """Delete what servers wrote and no commit landed, and empty folders.
+    """Delete what servers wrote and no commit landed, and folders that are empty then.
 
     Returns the files that are too young.
 
@@ -212,8 +214,6 @@ def _delete_left(
         named: the files that it named; what is left of them is another's.
     """
     owner, found = purged.owner(hold.deletion), OwnFiles()
-    # First of all: an attempt that is broken off leaves nothing that says which folders these are.
-    _delete_empty_folders(catalog, hold, owner, named)
     if catalog.rules.orphan_age_ms and is_allowed(catalog, purged.metadata_folder):
         found = own_files(catalog, owner.uuid, purged.metadata_folder, hold.now_and_then)
     left = [*(location for location, _ in found.contents), *_own_metadata(catalog, hold, owner, found)]

@@ -17,11 +17,12 @@ from app.database.deletions.file_deletions import Deletion, FileDeletions
 from app.database.schema.rows import file_deletions
 from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown
+from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
-from tests.builders.catalogs import START_MS, catalog_on, new_warehouse
+from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, server_on
 from tests.builders.commits import commit_table
 from tests.builders.queues import let_queue_age, work_off_one
-from tests.builders.table_files import NamingFiles
+from tests.builders.table_files import NamingFiles, TableFiles
 from tests.builders.tables import DEPARTURES, append, load_table, namespace_in, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS
 from tests.unit.catalog.context.test_absent_stores import LATER_MS, Killed, killed_at, unmounted
@@ -109,6 +110,37 @@ def test_two_names_of_a_table_that_have_gone_apart_are_both_purged_to_the_end(
 
     assert catalog.server.file_deletions.counts() == {"done": 2}
     assert list(store._files) == [another]
+
+
+@pytest.mark.parametrize("newer_first", [True, False], ids=["the newer first", "the older first"])
+def test_purges_of_two_names_that_have_gone_apart_leave_no_folders(
+    tmp_path: Path, *, newer_first: bool
+) -> None:
+    catalog = new_warehouse(
+        server_on(f"sqlite:///{tmp_path}/icetower.db", LocalFiles()), root=f"file://{tmp_path}/wh"
+    )
+    table_in(catalog)
+    files = TableFiles(LocalFiles())
+    files.files.write_new(Location(f"{catalog.warehouse.root_location}/of-somebody.txt"), b"")
+    commit_table(
+        catalog, DEPARTURES, [], append(files.snapshot(load_table(catalog).metadata, ["day=1/of both"]))
+    )
+    location = load_table(catalog).location
+    assert location is not None
+    named.register(catalog, TABLES, ARRIVALS, location)
+    metadata = load_table(catalog).metadata
+    commit_table(catalog, DEPARTURES, [], append(files.snapshot(metadata, ["day=2/of one"])))
+    for name in (DEPARTURES, ARRIVALS) if newer_first else (ARRIVALS, DEPARTURES):
+        purge_table(catalog, name)
+
+    while work_off_one(catalog.server):
+        pass
+    let_queue_age(catalog.server.file_deletions, catalog.rules.orphan_age_ms + CLOCKS_DIFFER_MS)
+    while work_off_one(catalog.server):
+        pass
+
+    assert catalog.server.file_deletions.counts() == {"done": 2}
+    assert list((tmp_path / "wh").rglob("*day=*")) == []
 
 
 def test_an_earlier_purge_says_nothing_of_a_table_that_was_restored_since(
