@@ -68,14 +68,15 @@ def check_not_let_go(
         or not bool_property(now.properties, DELETE_AFTER_COMMIT, default=False)
         or now.last_updated_ms < catalog.now_ms() - _AT_WORK_MS
         or any(place_of(stays) == place_of(location) for stays in (seen.metadata_location, *_logged(now)))
-        # What the table has never had is no commit's to delete.
-        or not catalog.server.past.replaced_since(seen.id, list(map(Location, spellings_of(location))), 0)
-        or effective_property(
-            layers_of(catalog, seen.identifier.namespace, now.properties), AS_OF_METADATA_KEEP
-        ).value
-        not in (None, "0")
     ):
         return
+    keep_ms, past = _keep_ms(catalog, seen, now), catalog.server.past
+    spellings = list(map(Location, spellings_of(location)))
+    # What the table has never had is no commit's to delete.
+    if keep_ms is None or not past.replaced_since(seen.id, spellings, 0):
+        return
+    if keep_ms and past.replaced_since(seen.id, spellings, catalog.now_ms() - keep_ms):
+        return  # It is kept for reading the past.
     raise CommitFailed(
         f"Cannot register {location}: the metadata log of {seen.identifier} has let it go, and a commit may be "
         f"deleting it just now ({DELETE_AFTER_COMMIT}). Nothing was changed. If it is there ten minutes after the last "
@@ -94,12 +95,9 @@ def _gone(catalog: Catalog, seen: Pointer, before: TableMetadata) -> set[Locatio
     were replaced so long ago: each commit takes what the time since the last one has added, and what leaves the log
     late.
     """
-    logged = before.metadata_log
-    layers = layers_of(catalog, seen.identifier.namespace, before.properties)
-    keeping = effective_property(layers, AS_OF_METADATA_KEEP)
-    if keeping.flaw is not None:
+    logged, keep_ms = before.metadata_log, _keep_ms(catalog, seen, before)
+    if keep_ms is None:
         return set()  # Nothing says for how long: the commit has landed, and the files stay.
-    keep_ms = int(keeping.value or 0)
     if not keep_ms:
         return {entry.metadata_file for entry in logged}
     until_ms, past = catalog.now_ms() - keep_ms, catalog.server.past
@@ -113,6 +111,13 @@ def _gone(catalog: Catalog, seen: Pointer, before: TableMetadata) -> set[Locatio
         # Only a registration can set a table back to an earlier file, which counts from the last time it was replaced.
         gone -= past.replaced_since(seen.id, gone, until_ms)
     return gone
+
+
+def _keep_ms(catalog: Catalog, seen: Pointer, metadata: TableMetadata) -> int | None:
+    """Return how long files stay for reading the past; None if what says it makes no sense."""
+    layers = layers_of(catalog, seen.identifier.namespace, metadata.properties)
+    keeping = effective_property(layers, AS_OF_METADATA_KEEP)
+    return int(keeping.value or 0) if keeping.flaw is None else None
 
 
 def _is_metadata(location: str) -> bool:

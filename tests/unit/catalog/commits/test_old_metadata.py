@@ -159,11 +159,12 @@ def test_time_that_makes_no_sense_keeps_all_and_fails_no_commit(catalog: Catalog
     assert times.left() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("keep_ms", ["0", "1"])
 def test_a_file_that_a_commit_is_just_deleting_is_not_registered_over_its_table(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, keep_ms: str
 ) -> None:
     """Else the table is left without it: the deletion has asked whether it is in use before."""
-    table_in(catalog, properties=SHORT_LOG)
+    table_in(catalog, properties={**SHORT_LOG, "icetower.as-of.metadata-keep-ms": keep_ms})
     _, going = change(catalog, 1)
     change(catalog, 2)
     refused: list[str] = []
@@ -179,7 +180,7 @@ def test_a_file_that_a_commit_is_just_deleting_is_not_registered_over_its_table(
 
     with monkeypatch.context() as patch:
         patch.setattr(old_metadata, "deletable", ask_and_register)
-        _, last = change(catalog, 3)
+        _, last = change(later(catalog, MINUTE_MS), 3)
 
     assert load_table(catalog).location == last
     assert not catalog.files.exists(going)
@@ -196,4 +197,13 @@ def test_what_the_log_names_and_what_has_stayed_for_long_is_registered_over_a_ta
     catalog.files.write_new(states[0], catalog.files.read(states[1]))  # as where it could not be deleted
     catalog = later(catalog, 11 * MINUTE_MS)
     registered = named.register(catalog, TABLES, DEPARTURES, states[0], overwrite=True)
+    assert registered.location == states[0]
+
+
+def test_what_is_kept_for_the_past_is_registered_over_its_table_at_any_time(catalog: Catalog) -> None:
+    table_in(catalog, properties={**SHORT_LOG, "icetower.as-of.metadata-keep-ms": str(HOUR_MS)})
+    states = [change(catalog, number)[1] for number in range(4)]
+
+    registered = named.register(catalog, TABLES, DEPARTURES, states[0], overwrite=True)
+
     assert registered.location == states[0]
