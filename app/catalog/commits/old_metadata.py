@@ -79,8 +79,8 @@ def check_not_let_go(
         return  # It is kept for reading the past.
     raise CommitFailed(
         f"Cannot register {location}: the metadata log of {seen.identifier} has let it go, and a commit may be "
-        f"deleting it just now ({DELETE_AFTER_COMMIT}). Nothing was changed. If it is there ten minutes after the last "
-        "commit, it stays"
+        f"deleting it just now ({DELETE_AFTER_COMMIT}). Nothing was changed. Try again ten minutes after the table's "
+        "last commit: if the file is there then, it stays"
     )
 
 
