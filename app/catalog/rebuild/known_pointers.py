@@ -70,7 +70,9 @@ class KnownPointer:
     @property
     def since(self) -> Since:
         """Where to go on from."""
-        return Since(place_text(self.location), frozenset(map(place_text, self.left)))
+        place = place_text(self.location)
+        # It may have been there before under another spelling.
+        return Since(place, frozenset(map(place_text, self.left)) - {place})
 
 
 @dataclass

@@ -221,6 +221,26 @@ def test_the_way_back_under_a_new_entry_is_remembered(
     assert load_table(rebuilt).location == first
 
 
+def test_another_spelling_of_where_a_table_is_keeps_no_later_commit_away(tmp_path: Path) -> None:
+    """As where another catalog gives the table back: `file:/x` is `file:///x`."""
+    lost, found = (
+        new_warehouse(
+            server_on(f"sqlite:///{tmp_path}/{name}.db", LocalFiles()), root=f"file://{tmp_path}/wh"
+        )
+        for name in ("lost", "found")
+    )
+    table_in(lost)
+    last = commit(lost, 1)
+    named.unregister(lost, TABLES, DEPARTURES)
+    named.register(lost, TABLES, DEPARTURES, last.replace("file:///", "file:/"))
+    export_pointers(lost.server, lost.warehouse)
+    newest = commit(lost, 2)
+
+    rebuild(found)
+
+    assert load_table(found).location == newest
+
+
 def test_two_names_of_one_table_go_their_own_ways(lost: Catalog, found: Catalog) -> None:
     first = table_in(lost).location
     assert first is not None
