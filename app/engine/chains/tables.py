@@ -83,15 +83,16 @@ def landed_beside(files: Sequence[FoundTable], since: Since) -> tuple[Location, 
         return ()
     on_way = set(_ancestry(by_place[since.place], by_place))
     within = {place for file in files for place in file.log}
+    left = since.left - on_way  # It may have come back to what it had left.
     return tuple(
         file.location
         for file in files
         if file.parent is not None
-        and file.place not in within | on_way | since.left
+        and file.place not in within | on_way | left
         and file.parent not in on_way
         and not on_way.isdisjoint(file.log)
         and since.place not in file.log
-        and since.left.isdisjoint(file.log)
+        and left.isdisjoint(file.log)
     )
 
 

@@ -73,12 +73,18 @@ def test_table_that_stayed_dropped_is_left(old: Catalog) -> None:
     assert not plan.has_changes
 
 
+@pytest.mark.parametrize("was_elsewhere", [False, True], ids=["always here", "it was elsewhere"])
 def test_commits_that_a_database_has_gone_on_without_are_named(
-    lost: Catalog, tmp_path: Path, store: MemoryFiles
+    lost: Catalog, tmp_path: Path, store: MemoryFiles, *, was_elsewhere: bool
 ) -> None:
     """A server went on with the backup before it was brought forward."""
     table_in(lost)
     commit(lost, 1)
+    if was_elsewhere:
+        for before, after in ((DEPARTURES, OTHER), (OTHER, DEPARTURES)):
+            left = named.unregister(lost, TABLES, before)
+            named.register(lost, TABLES, after, left.location or "")
+            commit(lost, 5, after)
     back_up(f"sqlite:///{tmp_path}/lost.db", tmp_path / "old.db")
     old = replace(lost, server=server_on(f"sqlite:///{tmp_path}/old.db", store))
     last = [commit(lost, number) for number in (2, 3)][-1]
