@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import pytest
 from sqlalchemy import update
 
+from app.catalog.context.deletable import LEASE_MS
 from app.catalog.context.server import Server
 from app.catalog.deletions import runner
 from app.catalog.deletions.queue import work_off
-from app.catalog.deletions.runner import LEASE_MS
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FileDeletions
 from app.database.schema.rows import file_deletions as rows

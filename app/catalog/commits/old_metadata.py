@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from app.catalog.commits.intentions import Base
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.deletable import Owner, deletable
+from app.catalog.context.deletable import LEASE_MS, Owner, deletable
 from app.catalog.context.kinds import M
 from app.catalog.context.places.table_places import spellings_of
 from app.catalog.context.property_layers import layers_of
@@ -21,9 +21,6 @@ from app.engine.properties.own_properties import AS_OF_METADATA_KEEP
 from app.engine.retention.reachability import statistics_of
 from app.errors import CommitFailed, IcetowerError
 from app.fileio.locations import place_of
-
-_AT_WORK_MS = 10 * 60_000
-"""How long after a commit its deletions may still be on their way to a store, as in the queue."""
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +63,7 @@ def check_not_let_go(
     if (
         not isinstance(now, TableMetadata)
         or not bool_property(now.properties, DELETE_AFTER_COMMIT, default=False)
-        or now.last_updated_ms < catalog.now_ms() - _AT_WORK_MS
+        or now.last_updated_ms < catalog.now_ms() - LEASE_MS
         or any(place_of(stays) == place_of(location) for stays in (seen.metadata_location, *_logged(now)))
     ):
         return

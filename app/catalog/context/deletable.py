@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 _EXPORTS = f"/{EXPORTS}/"
 BATCH = 256
 """How many files the database is asked for in one question."""
+LEASE_MS = 10 * 60_000
+"""For so long a worker has an entry of the queue, and a deletion may still be on its way to a store."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Final
 
 from app import telemetry
+from app.catalog.context.deletable import LEASE_MS
 from app.catalog.context.seen.receipt_book import FAILURES_KEPT_MS
 from app.catalog.context.server import Server
 from app.catalog.context.threads.side_work import start_in
 from app.catalog.deletions.foreign_looks import UnknownReaders
 from app.catalog.deletions.queue import work_off
-from app.catalog.deletions.runner import LEASE_MS
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.exports.set_back import look_for_lost_commits
 from app.catalog.exports.writing import export_what_is_due

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TypeVar
 
 from app.catalog.context.catalog import Catalog, own_catalog
-from app.catalog.context.deletable import BATCH, Owner, deletable
+from app.catalog.context.deletable import BATCH, LEASE_MS, Owner, deletable
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.connections.clock import steady_ns
@@ -26,7 +26,6 @@ from app.errors import FilesUnavailable, IcetowerError, Unavailable
 log = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
-LEASE_MS = 10 * 60_000
 WORKERS = 8
 _HELD_AGAIN_MS = LEASE_MS // 10
 MOST_LOOKS = 12

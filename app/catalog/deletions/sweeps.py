@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.catalog.context.catalog import Catalog, own_catalog
-from app.catalog.context.deletable import BATCH, Owner, deletable
+from app.catalog.context.deletable import BATCH, LEASE_MS, Owner, deletable
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.file_names import content_mark, mark_of
 from app.catalog.context.server import Server
 from app.catalog.deletions.orphan_search import check_may_delete, files_now_ms, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.reached_states import ReachedStates
-from app.catalog.deletions.runner import LEASE_MS, Hold, PlanOutdated
+from app.catalog.deletions.runner import Hold, PlanOutdated
 from app.catalog.exports.forks import CLOCKS_DIFFER_MS, find_fork, find_view_fork, fork_text
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.pointers.pointer import Pointer, PointerKind
@@ -272,7 +272,7 @@ def delete_orphans(
         owner: the table.
         doomed: the files.
         hold: of the entry in the queue on whose behalf they go.
-        unanswered: has a file while it is not known what became of it.
+        unanswered: is given the file of which it is not known whether it will go.
     """
     if not doomed:
         return
@@ -282,12 +282,12 @@ def delete_orphans(
         hold.before_a_look()
         for location in readers.unread(deletable(catalog, owner, doomed[start : start + BATCH])):
             hold.now_and_then()
-            unanswered.add(location)
             try:
                 catalog.files.delete(location)
             except AccessRefused:
-                unanswered.clear()
                 raise
-            unanswered.clear()
+            except BaseException:
+                unanswered.add(location)
+                raise
             deleted += 1
     log.info("deleted %d files of %s that no commit landed", deleted, owner.uuid)

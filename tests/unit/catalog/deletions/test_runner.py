@@ -10,10 +10,10 @@ import pytest
 
 from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.deletable import LEASE_MS
 from app.catalog.deletions import runner
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.queue import work_off
-from app.catalog.deletions.runner import LEASE_MS
 from app.catalog.tables import purge_table
 from app.database.deletions.file_deletions import Deletion
 from app.engine.model.ids import Location

@@ -15,12 +15,12 @@ from sqlalchemy import Table, UpdateBase, delete, update
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.deletable import LEASE_MS
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.file_names import mark_of, new_content_uuid, new_file_uuid
 from app.catalog.deletions import runner
 from app.catalog.deletions.orphans import orphan_runs
 from app.catalog.deletions.other_readers import OtherReaders
-from app.catalog.deletions.runner import LEASE_MS
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.tables import NewTable, purge_table
 from app.catalog.views import NewView
