@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.builders.parquet_files import parquet
-from tests.servers.spark import Sql
+from tests.servers.spark import Sql, nightly
 
 pytestmark = pytest.mark.spark
 DAY_US = 86_400_000_000
@@ -69,7 +69,7 @@ class Appends:
         return name
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [nightly(1), 2, 3])
 def test_spark_reads_what_was_appended_and_goes_on(sql: Sql, sqlite_server: str, version: int) -> None:
     sql(
         f"CREATE TABLE t ({COLUMNS}) USING iceberg PARTITIONED BY (days(at)) TBLPROPERTIES "

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from tests.e2e.patience import wait_until
+from tests.servers.spark import nightly
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -36,7 +37,7 @@ sessions.close()
 """
 
 
-@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("how", ["killed", nightly("stopped")])
 def test_f24_spark_that_has_ended_is_started_again(tmp_path: Path, how: str) -> None:
     """In a process of its own: the Spark of the other tests goes on."""
     root = str(Path(__file__).parents[3])

@@ -8,7 +8,7 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 
-from tests.servers.spark import Sql, path_of
+from tests.servers.spark import Sql, nightly, path_of
 
 pytestmark = pytest.mark.spark
 
@@ -63,7 +63,7 @@ def summary_of(sql: Sql, table: str) -> dict[str, str]:
     return {name: value for name, value in found.items() if "manifest" in name or "-" in name}
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [nightly(1), 2, 3])
 def test_f24_manifests_are_rewritten_by_the_server_and_spark_reads_the_same_rows(
     sql: Sql, sqlite_server: str, version: int
 ) -> None:
@@ -145,7 +145,7 @@ def test_f24_manifests_of_every_spec_are_rewritten_apart(sql: Sql, sqlite_server
     ]
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [nightly(2), 3])
 def test_f24_dangling_deletes_go_as_with_the_procedures_option(
     sql: Sql, sqlite_server: str, version: int
 ) -> None:

@@ -28,12 +28,12 @@ from examples.flights.comparison import duckdb_with_iceberg
 from tests.conformance.manifests.in_json import entry_in_json, manifest_in_json
 from tests.conformance.manifests.reference import Reference
 from tests.servers.jvm import iceberg_jvm
-from tests.servers.spark import Sql, path_of
+from tests.servers.spark import Sql, nightly, path_of
 from tests.strategies.manifest_entries import partition_kinds
 
 pytestmark = pytest.mark.spark
 
-VERSIONS = pytest.mark.parametrize("version", [1, 2, 3])
+VERSIONS = pytest.mark.parametrize("version", [nightly(1), 2, 3])
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.builders.folders import files_below
 from tests.e2e.spark.test_expiry import FAR_AHEAD_MS, folder_of, make_history
-from tests.servers.spark import Sql, path_of
+from tests.servers.spark import Sql, nightly, path_of
 
 pytestmark = pytest.mark.spark
 
@@ -69,7 +69,7 @@ def found_by_spark(sql: Sql, table: str, *more: str) -> set[str]:
     return {str(path_of(row[0])) for row in sql(f"CALL system.remove_orphan_files({arguments})")}
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [nightly(1), nightly(2), 3])
 def test_f23_the_servers_answer_is_that_of_remove_orphan_files(sql: Sql, version: int) -> None:
     make_history(sql, "t", version)
     folder = folder_of(sql, "t")
