@@ -139,7 +139,7 @@ class Plan(Generic[M, D]):
             location = next_metadata_location(
                 metadata.location, metadata.properties, previous, file_uuid, codec
             )
-            files.write_metadata(location, content)
+            files.write_metadata(location, content, base.seen)
         move = self._move_to(catalog, location, metadata)
         loaded = Loaded(base.identifier, location, metadata, content, move.registration_after)
         return Staged(self, loaded, move)

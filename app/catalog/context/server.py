@@ -10,6 +10,7 @@ from typing import Any
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
 from app.catalog.context.seen.landed_commits import LandedCommits
 from app.catalog.context.seen.last_reads import LastReads
+from app.catalog.context.seen.left_metadata import LeftMetadata
 from app.catalog.context.seen.live_paths import LivePaths
 from app.catalog.context.seen.receipt_book import ReceiptBook
 from app.catalog.context.seen.traffic import Traffic
@@ -180,6 +181,8 @@ class Server:
     """When tables were last read, as far as this process has seen it."""
     landed_commits: LandedCommits = field(default_factory=LandedCommits)
     """Commits that this process has answered, and whether the database still has them."""
+    left_metadata: LeftMetadata = field(default_factory=LeftMetadata)
+    """Metadata files of commits that did not land, which could not be deleted yet."""
     seen_tables: SeenTables = field(default_factory=SeenTables)
     """Which file-system tables were seen last, by the ids of their pointers."""
     has_deletions: threading.Event = field(default_factory=threading.Event)

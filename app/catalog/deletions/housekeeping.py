@@ -17,7 +17,7 @@ from app.catalog.context.server import Server
 from app.catalog.context.threads.side_work import start_in
 from app.catalog.deletions.foreign_looks import UnknownReaders
 from app.catalog.deletions.queue import work_off
-from app.catalog.deletions.sweeps import sweep_one
+from app.catalog.deletions.sweeps import sweep_one, take_back_left
 from app.catalog.exports.set_back import look_for_lost_commits
 from app.catalog.exports.writing import export_what_is_due
 from app.database.connections.clock import steady_ns
@@ -106,7 +106,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
     def clean() -> None:
         nonlocal clean_at, prune_at, export_at
         now_ms = believed.find_ms()
-        attempt(partial(look_for_lost_commits, server))
+        attempt(partial(look_for_lost_commits, server), partial(take_back_left, server))
         if now_ms is not None and time.monotonic() >= clean_at:
             clean_at = time.monotonic() + CLEANING_SECONDS
             receipts = server.receipts.stored

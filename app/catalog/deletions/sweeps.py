@@ -2,6 +2,7 @@
 
 A server that is killed between writing files and moving the pointer leaves them; so does a store that keeps a file
 whose upload it did not acknowledge. Which files servers wrote, their names say. Files of clients are not looked for.
+What a server could not delete because the database or the store was away, it remembers, and takes back soon.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.deletable import BATCH, LEASE_MS, Owner, deletable
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.file_names import content_mark, mark_of
+from app.catalog.context.seen.left_metadata import LeftFile
 from app.catalog.context.server import Server
 from app.catalog.deletions.orphan_search import check_may_delete, files_now_ms, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
@@ -64,9 +66,7 @@ def sweep_one(server: Server) -> bool:
     pointer = server.pointers.find_locked(pointer_id)
     if pointer is None:
         return True
-    catalog = own_catalog(server, pointer.warehouse_id)
-    is_view = pointer.kind is PointerKind.VIEW
-    metadata = catalog.read(VIEWS, pointer) if is_view else catalog.read(TABLES, pointer)
+    catalog, metadata = _read(server, pointer)
     current = own_version(pointer.metadata_location, mark_of(server))
     known = server.metadata_sweeps.known_files(pointer_id, pointer.uuid)
     if current is None or known is None:
@@ -92,6 +92,53 @@ def sweep_one(server: Server) -> bool:
         ]
         _delete(catalog, pointer, metadata, _unreached(catalog, pointer, metadata, written))
     return True
+
+
+def take_back_left(server: Server) -> None:
+    """Delete metadata files that commits left while the database or the store was away.
+
+    What is not back yet is asked again for as long as a deletion may be late anyway. Then it is left to the sweeps.
+    """
+    since_ms, groups = server.now_ms() - LEASE_MS, dict[int, list[LeftFile]]()
+    for left in server.left_metadata.take():
+        if left.at_ms > since_ms:
+            groups.setdefault(left.pointer_id, []).append(left)
+    for pointer_id, files in groups.items():
+        try:
+            going = _find_left(server, pointer_id, [each.location for each in files])
+        except Unavailable:
+            server.left_metadata.note(*files)
+            continue
+        except IcetowerError as error:
+            log.info("what commits to table %d left stays: %s", pointer_id, error)
+            continue
+        try:
+            if going is not None:
+                _delete(*going)
+        except IcetowerError as error:
+            log.warning("could not delete what commits left: %s", error)
+
+
+def _find_left(
+    server: Server, pointer_id: int, locations: Sequence[Location]
+) -> tuple[Catalog, Pointer, TableMetadata | ViewMetadata, list[Location]] | None:
+    """Return a table or view, and which of some files were never its own; None for none."""
+    pointer = server.pointers.find_locked(pointer_id)
+    if pointer is None:
+        return None
+    catalog, metadata = _read(server, pointer)
+    known = server.metadata_sweeps.known_files(pointer_id, pointer.uuid)
+    named = set(map(place_of, known.locations)) if known is not None else set()
+    doomed = [each for each in locations if place_of(each) not in named | _logged(metadata)]
+    if known is None or not doomed or _find_fork(catalog, pointer, metadata) is not None:
+        return None
+    return catalog, pointer, metadata, not_of_others(catalog, pointer.uuid, doomed)
+
+
+def _read(server: Server, pointer: Pointer) -> tuple[Catalog, TableMetadata | ViewMetadata]:
+    catalog = own_catalog(server, pointer.warehouse_id)
+    is_view = pointer.kind is PointerKind.VIEW
+    return catalog, catalog.read(VIEWS, pointer) if is_view else catalog.read(TABLES, pointer)
 
 
 def _what(pointer: Pointer) -> str:

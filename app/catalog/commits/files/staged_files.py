@@ -9,8 +9,10 @@ from functools import partial
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import deletable
+from app.catalog.context.seen.left_metadata import LeftFile
 from app.catalog.context.threads.side_by_side import WAITS_AT_ONCE
 from app.catalog.context.threads.side_work import SideWork
+from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
 from app.fileio.locations import is_instant
@@ -35,6 +37,7 @@ class StagedFiles:
         self.remembers_contents = remembers_contents
         self._is_dry_run = is_dry_run
         self._written: list[Location] = []
+        self._pointer_ids: dict[Location, int] = {}
         self._later: list[tuple[Location, bytes]] = []
         self._writing: list[Future[None]] = []
         self.contents: dict[Location, bytes] = {}
@@ -92,19 +95,30 @@ class StagedFiles:
         """Let `settle` wait for something that writes files of these."""
         self._writing.append(writing)
 
-    def write_metadata(self, location: Location, content: bytes) -> None:
+    def write_metadata(self, location: Location, content: bytes, seen: Pointer | None) -> None:
         """Write a metadata file durably; it is compressed if its name says so.
+
+        Args:
+            location: its name, which no other attempt can have.
+            content: what is in it.
+            seen: the pointer that is to move to it; None if it is to be made.
 
         Raises:
             FilesUnavailable: the store does not answer, or refuses.
         """
         self._catalog.server.step("before_write")
         self._written.append(location)
+        if seen is not None:
+            self._pointer_ids[location] = seen.id
         self._catalog.server.metadata_files.write(self._catalog.files, location, content)
         self._catalog.server.step("after_write")
 
     def discard(self) -> None:
-        """Delete what was written, unless a pointer names it. A failure leaves orphans, which do no harm."""
+        """Delete what was written, unless a pointer names it.
+
+        Metadata files that have to stay are noted, so that a rebuild does not take them for commits: housekeeping asks
+        again. All others are orphans, which do no harm.
+        """
         for each in self._writing:
             wait_until_over(each)
         written, self._written, self._writing = self._written, [], []
@@ -114,12 +128,21 @@ class StagedFiles:
             going = deletable(self._catalog, None, written) if written else []
         except IcetowerError as error:
             log.warning("could not ask whether %s may go: %s", ", ".join(written), error)
+            self._leave(written)
             return
         for location in going:
             try:
                 self._catalog.files.delete(location)
             except IcetowerError as error:
                 log.warning("could not discard %s: %s", location, error)
+                self._leave([location])
+
+    def _leave(self, locations: Sequence[Location]) -> None:
+        server = self._catalog.server
+        metadata = [location for location in locations if location in self._pointer_ids]
+        server.left_metadata.note(
+            *(LeftFile(each, self._pointer_ids[each], server.now_ms()) for each in metadata)
+        )
 
 
 def begin_to_settle(side_work: SideWork, all_files: Sequence[StagedFiles]) -> None:
