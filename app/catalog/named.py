@@ -351,7 +351,7 @@ class Registration(Intention[M, None]):
             before = catalog.read(self.kind, base.seen)
         except (MetadataFileMissing, CorruptMetadata):
             return None  # It may be overwritten because it is damaged.
-        check_not_let_go(catalog, base.seen, before, self.location)
+        check_not_let_go(catalog, base.seen, before, self.location, metadata)
         return record_of_removal(before, metadata)
 
 

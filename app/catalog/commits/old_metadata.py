@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Final
 
 from app.catalog.commits.intentions import Base
 from app.catalog.context.catalog import Catalog
@@ -24,6 +25,9 @@ from app.fileio.locations import place_of
 
 log = logging.getLogger(__name__)
 
+_FEW: Final = 8
+"""So many files are deleted before it is asked again whether they may go; mostly a commit lets one go."""
+
 
 def forget_old_metadata(catalog: Catalog, base: Base[M], after: TableMetadata | ViewMetadata) -> None:
     """Delete metadata files that a landed commit took out of the log; failures are only logged."""
@@ -37,14 +41,21 @@ def forget_old_metadata(catalog: Catalog, base: Base[M], after: TableMetadata | 
     try:
         gone = filter(_is_metadata, sorted(_gone(catalog, base.seen, before)))
         doomed = [location for location in gone if place_of(location) not in in_use]
-        for location in deletable(catalog, Owner.of(after.uuid, base.seen.id, before, after), doomed):
-            catalog.files.delete(location)
+        owner = Owner.of(after.uuid, base.seen.id, before, after)
+        # Far away to delete them takes seconds: what is registered meanwhile stays.
+        for start in range(0, len(doomed), _FEW):
+            for location in deletable(catalog, owner, doomed[start : start + _FEW]):
+                catalog.files.delete(location)
     except IcetowerError as error:
         log.warning("could not delete old metadata files of %s: %s", after.location, error)
 
 
 def check_not_let_go(
-    catalog: Catalog, seen: Pointer, now: TableMetadata | ViewMetadata, location: Location
+    catalog: Catalog,
+    seen: Pointer,
+    now: TableMetadata | ViewMetadata,
+    location: Location,
+    then: TableMetadata | ViewMetadata,
 ) -> None:
     """Check that no commit is just deleting a file that is to be registered over its table.
 
@@ -56,12 +67,14 @@ def check_not_let_go(
         seen: the pointer that is to move to the file.
         now: the metadata that it has.
         location: the file.
+        then: what is in it.
 
     Raises:
         CommitFailed: it may be.
     """
     if (
         not isinstance(now, TableMetadata)
+        or not isinstance(then, TableMetadata)
         or not bool_property(now.properties, DELETE_AFTER_COMMIT, default=False)
         or now.last_updated_ms < catalog.now_ms() - LEASE_MS
         or any(place_of(stays) == place_of(location) for stays in (seen.metadata_location, *_logged(now)))
@@ -69,8 +82,12 @@ def check_not_let_go(
         return
     keep_ms, past = _keep_ms(catalog, seen, now), catalog.server.past
     spellings = list(map(Location, spellings_of(location)))
-    # What the table has never had is no commit's to delete.
-    if keep_ms is None or not past.replaced_since(seen.id, spellings, 0):
+    if keep_ms is None:
+        return
+    # What the table has never had is no commit's to delete. What it had before its history begins is not known.
+    history_ms = catalog.rules.history_ms
+    is_in_history = not history_ms or then.last_updated_ms > catalog.now_ms() - history_ms
+    if is_in_history and not past.replaced_since(seen.id, spellings, 0):
         return
     if keep_ms and past.replaced_since(seen.id, spellings, catalog.now_ms() - keep_ms):
         return  # It is kept for reading the past.

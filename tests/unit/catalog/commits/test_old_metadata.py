@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
 from app.catalog import named
 from app.catalog.commits import old_metadata
@@ -14,13 +16,17 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES
 from app.catalog.past.loads import load_as_it_was
+from app.database.schema.rows import pointer_history
 from app.engine.change.updates import SetProperties
+from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import CommitFailed
+from app.fileio.files import FileIO
 from app.recoveries import PastIsGone
 from tests.builders.catalogs import START_MS, Clock, with_server, with_warehouse
-from tests.builders.tables import DEPARTURES, commit_to, load_table, table_in
+from tests.builders.tables import DEPARTURES, FLIGHTS, commit_to, load_table, table_in
 from tests.unit.catalog.commits.interference import files_in
+from tests.unit.catalog.deletions.sweeps.test_metadata_files import execute
 
 HOUR_MS = 3_600_000
 KEEP_MS = 1_000_000
@@ -185,6 +191,59 @@ def test_a_file_that_a_commit_is_just_deleting_is_not_registered_over_its_table(
     assert load_table(catalog).location == last
     assert not catalog.files.exists(going)
     assert "a commit may be deleting it just now (write.metadata.delete-after-commit.enabled)" in refused[0]
+
+
+class Registering:
+    """A store that lets somebody else act when the first file is deleted."""
+
+    def __init__(self, files: FileIO, act: Callable[[], object]) -> None:
+        self._files = files
+        self._acts = [act]
+
+    def delete(self, location: Location) -> None:
+        self._files.delete(location)
+        if self._acts:
+            self._acts.pop()()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+
+@pytest.mark.parametrize("comes", ["beside it", "instead of it"])
+def test_of_many_files_those_stay_that_are_registered_meanwhile(catalog: Catalog, comes: str) -> None:
+    """Far away to delete a file takes as long as to register one."""
+    table_in(catalog, properties={**SHORT_LOG, "write.metadata.previous-versions-max": "100"})
+    states = [change(catalog, number)[1] for number in range(50)]
+    registered = max(states[:40])
+    name = TableIdentifier(FLIGHTS, "copy") if comes == "beside it" else DEPARTURES
+
+    def register() -> None:
+        if comes == "instead of it":
+            named.unregister(catalog, TABLES, DEPARTURES)
+        land(catalog, [named.Registration(TABLES, name, registered, overwrite=False)])
+
+    store = Registering(catalog.files, register)
+    far_away = with_server(catalog, files_of=lambda _warehouse: store)
+    commit_to(far_away, SetProperties(updates=SHORT_LOG))
+
+    assert not catalog.files.exists(min(states))
+    assert load_table(catalog, name).location == registered
+    assert catalog.files.exists(registered)
+
+
+def test_a_file_from_before_the_history_is_not_registered_while_it_goes(catalog: Catalog) -> None:
+    table_in(catalog, properties=SHORT_LOG)
+    history_ms = catalog.rules.history_ms
+    _, going = change(catalog, 1)
+    content = catalog.files.read(going)
+    aged = later(catalog, history_ms + HOUR_MS)
+    change(aged, 2)
+    change(aged, 3)
+    execute(aged, delete(pointer_history).where(pointer_history.c.previous_location == going))
+    catalog.files.write_new(going, content)  # as where it is deleted just now
+
+    with pytest.raises(CommitFailed, match="has let it go"):
+        named.register(aged, TABLES, DEPARTURES, going, overwrite=True)
 
 
 def test_what_the_log_names_and_what_has_stayed_for_long_is_registered_over_a_table(catalog: Catalog) -> None:
