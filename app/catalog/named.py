@@ -20,7 +20,7 @@ from app.catalog.context.places.locations import check_location, chosen_location
 from app.catalog.context.protection import check_unprotected, recovery_of
 from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.filesystem_tables.rules import refused
-from app.database.pointers.history import PointerEvent
+from app.database.pointers.history import UNREGISTERED, PointerEvent
 from app.database.pointers.left_files import QueuedExpiry
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import Pointer
@@ -40,8 +40,6 @@ from app.errors import (
 )
 
 T = TypeVar("T")
-
-_UNREGISTERED = "unregistered"
 
 
 def list_names(catalog: Catalog, kind: Kind[M], namespace: Namespace, page: Page) -> Listing[str]:
@@ -177,7 +175,7 @@ def unregister(
         _check_unregistration(catalog, kind, pointer, expected)
         return catalog.read(kind, pointer)
 
-    pointer, metadata = drop_as_seen(catalog, kind, identifier, look, event=_UNREGISTERED)
+    pointer, metadata = drop_as_seen(catalog, kind, identifier, look, event=UNREGISTERED)
     return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)
 
 
@@ -193,7 +191,7 @@ def unregister_unread(
     def look(pointer: Pointer) -> None:
         _check_unregistration(catalog, kind, pointer, expected)
 
-    pointer, _ = drop_as_seen(catalog, kind, identifier, look, event=_UNREGISTERED)
+    pointer, _ = drop_as_seen(catalog, kind, identifier, look, event=UNREGISTERED)
     return pointer.metadata_location
 
 

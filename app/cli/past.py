@@ -218,7 +218,7 @@ def diff(
     if not from_ or warehouse != other:
         raise typer.BadParameter("give one warehouse at two times, such as lake@2026-11-20 and lake")
     with connected(uri, warehouse) as catalog:
-        pages = catalog.past.diff(server_moment(from_), server_moment(to) or None)
+        pages = catalog.past.diff(server_moment(from_), server_moment(to) if to else None)
         columns = ["change", "kind", "name", "rows before", "rows after", "what"]
         if as_json:
             found: dict[str, list[JsonObject]] = {"namespaces": [], "names": []}

@@ -116,6 +116,28 @@ class Past:
 
         return self._database.read(find)
 
+    def last_event(self, warehouse_id: int, identifier: TableIdentifier) -> PointerEvent | None:
+        """Return the last event of what had this name last; None if nothing is known of it."""
+        names = pointer_names.c
+        query = (
+            select(names.pointer_id)
+            .where(
+                names.warehouse_id == warehouse_id,
+                names.namespace_key == key_of(identifier.namespace),
+                names.kind.in_([kind.value for kind in PointerKind]),
+                names.name == identifier.name,
+            )
+            .order_by(names.from_ms.desc(), names.id.desc())
+            .limit(1)
+        )
+
+        def last_event(connection: Connection) -> PointerEvent | None:
+            pointer_id = connection.scalars(query).one_or_none()
+            events = [] if pointer_id is None else select_events(connection, pointer_id, None, 1)
+            return next(iter(events), None)
+
+        return self._database.read(last_event)
+
     def states(self, pointer_ids: Sequence[int], at_ms: int) -> dict[int, PastState]:
         """Return those of some pointers that had a name at a time, by their ids."""
         query = select(pointer_names).where(

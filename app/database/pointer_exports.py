@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal_co
 
 from app.database.connections.clock import database_now_ms, read_now_ms
 from app.database.connections.database import Database
+from app.database.pointers.history import UNREGISTERED
 from app.database.schema.rows import pointer_exports as rows
 from app.database.schema.rows import pointer_history as history
 from app.database.statements.inserts import OnEachDatabase
@@ -195,7 +196,7 @@ class PointerExports:
         query = select(history.c.uuid).where(
             history.c.warehouse_id == warehouse_id,
             history.c.location.is_(None),  # as of all last events: there is an index of them
-            history.c.event == "unregistered",
+            history.c.event == UNREGISTERED,
             history.c.uuid != "",
         )
         found = self._database.read(lambda connection: connection.scalars(query.distinct()).all())

@@ -17,6 +17,7 @@ from app.catalog.context.protection import check_namespace_unprotected, check_un
 from app.catalog.context.registrations import new_registration
 from app.catalog.exports.forks import find_fork, find_view_fork
 from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
+from app.database.pointers.history import UNREGISTERED
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier, check_namespace
@@ -276,10 +277,22 @@ def _load(catalog: Catalog, wanted: Wanted) -> Dropped:
         entry = next(iter(stored.list(warehouse_id, now_ms, limit=1, name=wanted.as_name)), None)
     if entry is None:
         raise NoSuchDropped(
-            f"Nothing that was dropped can come back under {wanted.text}: it was never dropped here, "
-            "was purged or brought back, or its time is over"
+            f"Nothing that was dropped can come back under {wanted.text}: {_why_not(catalog, wanted)}"
         )
     return entry
+
+
+def _why_not(catalog: Catalog, wanted: Wanted) -> str:
+    if wanted.name is not None:
+        last = catalog.server.past.last_event(
+            catalog.warehouse.id, TableIdentifier(wanted.as_name[0], wanted.name)
+        )
+        if last is not None and last.event == UNREGISTERED:
+            return (
+                f"{last.kind.value} {wanted.text} was not dropped but unregistered at {moment_text(last.at_ms)}. If "
+                f"no other catalog has it by now, register its metadata file: {last.previous_location}"
+            )
+    return "it was never dropped here, was purged or brought back, or its time is over"
 
 
 def _choices(catalog: Catalog, name: tuple[Namespace, str | None]) -> Sequence[str]:

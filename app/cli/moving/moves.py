@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import typer
@@ -18,7 +19,7 @@ from app.moving.reports import MoveLine, MoveReport, MoveState
 from app.moving.runs import MoveSummary, chosen_entries, recheck, run_moves
 from app.moving.sources import Source, SourceFailed
 from app.moving.targets import MoveTarget
-from app.moving.terms import Terms
+from app.moving.terms import Mode, Terms
 
 SHOWN_FAILURES = 50
 _WORDS = {
@@ -27,6 +28,12 @@ _WORDS = {
     MoveState.KEPT: "moved before",
     MoveState.REFUSED: "refused",
     MoveState.FAILED: "failed",
+}
+_WORDS_WHERE_IT_STAYS = {
+    **_WORDS,
+    MoveState.WOULD_MOVE: "would be registered",
+    MoveState.DONE: "registered",
+    MoveState.KEPT: "registered before",
 }
 
 
@@ -56,11 +63,12 @@ def carry_out(
         report.begin()
         for text in source.warnings:
             warn(text)
+    words = _WORDS_WHERE_IT_STAYS if terms.mode in {Mode.LOOK_ON, Mode.KEEP} else _WORDS
     lines: list[MoveLine] = []
     with shown_progress(len(entries)) as progress:
 
         def note(line: MoveLine) -> None:
-            progress.say(f"{written(line.entry.identifier, separator)}: {_WORDS[line.state]}")
+            progress.say(f"{written(line.entry.identifier, separator)}: {words[line.state]}")
             progress.advance()
             if as_json or terms.dry_run:
                 lines.append(line)
@@ -70,7 +78,7 @@ def carry_out(
     if as_json:
         print_json({"summary": _counts(summary), "entries": [line.to_json() for line in sorted_lines(lines)]})
     else:
-        _show(summary, sorted_lines(lines), separator)
+        _show(summary, sorted_lines(lines), words, separator)
     for namespace, reason in summary.namespaces.items():
         warn(f"Namespace {written(namespace, separator)} could not be made: {reason}")
     for text in summary.remarks:
@@ -88,7 +96,9 @@ def _counts(summary: MoveSummary) -> dict[str, int]:
     return {state.value: summary.states[state] for state in _WORDS if summary.states[state]}
 
 
-def _show(summary: MoveSummary, lines: list[MoveLine], separator: str) -> None:
+def _show(
+    summary: MoveSummary, lines: list[MoveLine], words: Mapping[MoveState, str], separator: str
+) -> None:
     if lines:
         print_table(
             ["", "name", "becomes", "", "findings"],
@@ -97,7 +107,7 @@ def _show(summary: MoveSummary, lines: list[MoveLine], separator: str) -> None:
                     line.entry.kind,
                     written(line.entry.identifier, separator),
                     written(line.target, separator),
-                    _WORDS[line.state],
+                    words[line.state],
                     "; ".join([*([line.reason] if line.reason else []), *line.notes]),
                 ]
                 for line in lines
@@ -105,8 +115,8 @@ def _show(summary: MoveSummary, lines: list[MoveLine], separator: str) -> None:
         )
     else:
         for line in sorted_lines(summary.wrong)[:SHOWN_FAILURES]:
-            warn(f"{written(line.entry.identifier, separator)} {_WORDS[line.state]}: {line.reason}")
-    parts = [f"{summary.states[state]} {word}" for state, word in _WORDS.items() if summary.states[state]]
+            warn(f"{written(line.entry.identifier, separator)} {words[line.state]}: {line.reason}")
+    parts = [f"{summary.states[state]} {word}" for state, word in words.items() if summary.states[state]]
     total = sum(summary.states.values())
     print_line(f"{counted(total, 'name')}: {', '.join(parts)}." if total else "There is nothing to move.")
 

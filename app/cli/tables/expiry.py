@@ -13,8 +13,6 @@ from app.cli.terminal.output import print_line, remark
 from app.cli.terminal.previews import Preview, print_answer
 from app.cli.terminal.texts import counted, moment_text, shortened
 from app.client.answers import ExpiredSnapshots
-from app.client.catalog import RemoteCatalog
-from app.engine.model.identifiers import TableIdentifier
 
 SHOWN = 10
 
@@ -75,8 +73,14 @@ def expire_snapshots(  # noqa: PLR0917 - a command has as many arguments as it h
         "grace_period_ms": None if grace is None else duration_from(grace) * 1000,
     }
     with connected(uri, warehouse) as catalog:
+
+        def would_expire() -> ExpiredSnapshots:
+            would = catalog.tables.expire(identifier, dry_run=True, **asked)
+            _name_absent(name, asked, would)
+            return would
+
         shown = Preview(
-            lambda: catalog.tables.expire(identifier, dry_run=True, **asked),
+            would_expire,
             _facts,
             lambda would: f"Let {counted(len(would.snapshots), 'snapshot')} of table {name} go?",
             lambda would: f"Nothing of table {name} is to expire." if would.is_empty else None,
@@ -84,13 +88,22 @@ def expire_snapshots(  # noqa: PLR0917 - a command has as many arguments as it h
         if shown is not None:
             # While a person thinks, more becomes old enough.
             asked["as_of_ms"] = shown.as_of_ms
-        _expire(catalog, identifier, name, asked, as_json=as_json)
+        done = catalog.tables.expire(identifier, **asked)
+        if shown is None:
+            _name_absent(name, asked, done)
+        _show(done, name, as_json=as_json)
 
 
-def _expire(
-    catalog: RemoteCatalog, identifier: TableIdentifier, name: str, asked: dict[str, Any], *, as_json: bool
-) -> None:
-    done = catalog.tables.expire(identifier, **asked)
+def _name_absent(name: str, asked: dict[str, Any], expired: ExpiredSnapshots) -> None:
+    """Name the snapshots that were asked for and do not go: the table has not got them."""
+    absent = sorted({*asked["snapshot_ids"]} - {item.snapshot_id for item in expired.snapshots})
+    if absent:
+        they = "it" if len(absent) == 1 else "they"
+        listed = ", ".join(shortened([str(each) for each in absent], SHOWN))
+        remark(f"Table {name} has no snapshot {listed}: {they} may have expired before.")
+
+
+def _show(done: ExpiredSnapshots, name: str, *, as_json: bool) -> None:
     if as_json:
         print_answer(done)
     elif done.is_empty:

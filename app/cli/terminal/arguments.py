@@ -15,6 +15,8 @@ from app.errors import InvalidName
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGO = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
+_LIKE_A_TIME = re.compile(r"\d{4}-|\d+$", re.ASCII)
+"""A date or a time, or epoch milliseconds."""
 
 
 def namespace_from(text: str, separator: str) -> Namespace:
@@ -100,8 +102,14 @@ def moment_from(text: str) -> int:
 
 
 def server_moment(text: str) -> str:
-    """Return an age, like 2h, as epoch milliseconds; all else as it is, for the server to read."""
-    return str(moment_from(text)) if _AGO.fullmatch(text) else text
+    """Return an age, like 2h, as epoch milliseconds; a time as it is, for the server to read."""
+    if _AGO.fullmatch(text):
+        return str(moment_from(text))
+    if not _LIKE_A_TIME.match(text):
+        raise typer.BadParameter(
+            f"{text!r} is neither an age, like 2h, nor a time, like 2026-11-20 or 2026-11-20T10:00:00Z"
+        )
+    return text
 
 
 def pieces_of(text: str, separator: str) -> tuple[str, ...]:

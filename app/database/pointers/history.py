@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     CTE,
@@ -38,6 +38,9 @@ from app.database.statements.driver_sql import sqlite_sql
 from app.database.statements.pages import ALL_ROWS
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
+
+UNREGISTERED: Final = "unregistered"
+"""The event of what left the catalog with all its files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,21 @@ def test_table_is_where_it_was(stores: Stores, past: Past) -> None:
     assert past.replaced(pointer_id, ms(10), ms(20)) == ["a.t/0.json"]
 
 
+def test_last_event_is_that_of_the_last_one_with_the_name(stores: Stores, past: Past) -> None:
+    def last(dotted: str) -> tuple[str, str | None] | None:
+        event = past.last_event(stores.id, name(dotted))
+        return None if event is None else (event.event, event.previous_location)
+
+    stores.pointers.check_and_put([stores.creation("a.t")], at(10))
+    stores.pointers.drop(stores.id, name("a.t"), TABLE, at(20), event="unregistered")
+    assert (last("a.t"), last("b.t"), last("a.u")) == (("unregistered", "a.t/0.json"), None, None)
+
+    stores.pointers.check_and_put([stores.creation("a.t", VIEW, "another")], at(30))
+    assert last("a.t") == ("created", None)
+    stores.pointers.rename(stores.id, VIEW, name("a.t"), name("a.u"), at(40))
+    assert last("a.t") == last("a.u")
+
+
 def test_names_follow_renames_drops_and_returns(stores: Stores, past: Past) -> None:
     stores.pointers.check_and_put([stores.creation("a.t")], at(10))
     stores.pointers.rename(stores.id, TABLE, name("a.t"), name("b.u"), at(20))

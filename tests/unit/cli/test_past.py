@@ -110,6 +110,17 @@ def test_tables_that_are_as_they_were_are_not_asked_about(icetower: Icetower, ta
     assert [as_json.status, *(each["updates"] for each in as_json.json["tables"])] == [0, []]
 
 
+@pytest.mark.parametrize("text", ["yesterday", "2 hours", "h2", ""])
+def test_a_time_that_is_none_is_refused_with_the_forms_that_are(icetower: Icetower, text: str) -> None:
+    restored = icetower("restore", "a.b", "--at", text)
+    differs = icetower("diff", f"default@{text or 'x'}", "default")
+
+    for refused in (restored, differs):
+        assert refused.status == 2
+        said = " ".join(refused.err.replace("│", "").split())
+        assert "is neither an age, like 2h, nor a time, like 2026-11-20 or 2026-11-20T10:00:00Z" in said
+
+
 def test_differences_are_shown_as_they_come_and_not_kept(
     icetower: Icetower, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from app.catalog import named, tables
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES, VIEWS
+from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.listings import Page
 from app.catalog.namespaces import create_namespace, drop_namespace, update_namespace_properties
 from app.catalog.past.dropped import NewName, Wanted, list_dropped, purge_dropped, undrop
@@ -272,6 +272,22 @@ def test_protected_table_is_not_dropped_purged_renamed_or_replaced(catalog: Cata
 
     commit_to(catalog, SetProperties(updates={"icetower.protected": "false"}))
     named.drop(catalog, TABLES, DEPARTURES)
+
+
+@pytest.mark.parametrize("kind", [TABLES, VIEWS], ids=str)
+def test_what_was_unregistered_is_said_to_be_registered_again(catalog: Catalog, kind: Kind[Any]) -> None:
+    (table_in if kind is TABLES else view_in)(catalog)
+    location = named.unregister(catalog, kind, DEPARTURES).location
+    said = f"{kind} {DEPARTURES} was not dropped but unregistered .* register its metadata file: {location}"
+
+    with pytest.raises(NoSuchDropped, match=said):
+        undrop(catalog, NAMED)
+    with pytest.raises(NoSuchDropped, match="it was never dropped here"):
+        undrop(catalog, Wanted(namespace=FLIGHTS, name="another"))
+    assert location is not None
+    named.register(catalog, kind, DEPARTURES, location)
+    with pytest.raises(NoSuchDropped, match="it was never dropped here"):
+        undrop(catalog, NAMED)
 
 
 class _Beaten(Pointers):

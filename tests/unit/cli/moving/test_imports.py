@@ -101,6 +101,19 @@ def test_folder_is_found_by_its_metadata_file(
     assert catalog.tables.load(_identifier(entry)).metadata["properties"]["gc.enabled"] == "false"
 
 
+def test_where_a_table_stays_at_its_source_nothing_is_said_to_move(
+    icetower: Icetower, orders: str, namespace: str
+) -> None:
+    place = orders.partition("/metadata/")[0]
+    arguments = ("import", "folder", place, "--namespace", namespace, "--mode", "look-on")
+
+    would, done, again = (icetower(*arguments, *more) for more in (["--dry-run"], [], []))
+
+    assert would.out.endswith("1 name: 1 would be registered.\n")
+    assert done.out == "1 name: 1 registered.\n"
+    assert again.out == "1 name: 1 registered before.\n"
+
+
 def test_links_that_are_passed_over_are_named(icetower: Icetower, orders: str, folder: Path) -> None:
     place = folder / "table"
     place.mkdir()
@@ -145,7 +158,7 @@ def test_export_to_the_same_server_is_refused_as_a_twin_and_can_be_allowed(
     done = icetower(
         *arguments, "--allow", "same-uuid", "--allow", "location-shared", "--allow", "files-missing"
     )
-    assert (done.status, done.out) == (0, "1 name: 1 moved.\n")
+    assert (done.status, done.out) == (0, "1 name: 1 registered.\n")
 
 
 def test_table_without_a_uuid_is_given_one_when_all_else_is_done(

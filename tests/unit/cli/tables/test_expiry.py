@@ -123,6 +123,29 @@ def test_nothing_to_expire_is_a_remark(icetower: Icetower, grown: str) -> None:
         assert outcome.err == f"Nothing of table {grown} is to expire.\n"
 
 
+@pytest.mark.parametrize(
+    "extra", [[], ["--yes"], ["--dry-run"], ["--yes", "--json"], ["--dry-run", "--json"]]
+)
+def test_snapshots_that_a_table_has_not_are_named(
+    icetower: Icetower, grown: str, extra: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    ids = ("--snapshot-id", "9", "--snapshot-id", "77", "--snapshot-id", "8")
+
+    outcome = icetower("table", "expire", grown, *ids, *extra)
+
+    assert outcome.status == 0
+    assert f"Table {grown} has no snapshot 8, 9: they may have expired before.\n" in outcome.err
+
+
+def test_a_snapshot_that_a_table_has_not_is_named_where_nothing_goes(icetower: Icetower, grown: str) -> None:
+    outcome = icetower("table", "expire", grown, "--snapshot-id", "9", "--yes")
+
+    assert outcome.err == (
+        f"Table {grown} has no snapshot 9: it may have expired before.\nNothing of table {grown} is to expire.\n"
+    )
+
+
 def test_refusal_of_the_server_is_shown(icetower: Icetower, grown: str) -> None:
     refused = icetower("table", "expire", grown, "--snapshot-id", "78", "--yes")
 
