@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -28,7 +29,6 @@ class Lines(Generic[Item]):
         self._longest_wait_s = longest_wait_s
         self._lock = Lock()
         self._waiting: dict[Hashable, list[Turn[Item]]] = {}
-        self._holding = Lock()
 
     def is_busy(self, key: Hashable) -> bool:
         """Return whether something is at work for a line now, so that what enters it will wait."""
@@ -120,21 +120,21 @@ class Lines(Generic[Item]):
     def hold(self, keys: Iterable[Hashable], longest_wait_s: float) -> Iterator[None]:
         """Have the lines of several keys stand still during the block.
 
-        Those that come meanwhile wait. If the wait is too long, or another one holds lines, the block runs without
-        them: each that waits has a thread, and the one that leads a line may need it.
+        Those that come meanwhile wait, others that hold lines too: each comes to its turn. If the wait is too long, the
+        block runs without the lines that are left: each that waits has a thread, and the one that leads a line may need
+        it. All take the lines in one order, so that no two wait for each other.
 
         Args:
             keys: the lines; the caller must not lead any of them.
-            longest_wait_s: for how long to wait for each.
+            longest_wait_s: for how long to wait for all of them together.
         """
+        until = time.monotonic() + longest_wait_s
         with ExitStack() as held:
-            if self._holding.acquire(blocking=False):
-                held.callback(self._holding.release)
-                for key in keys:
-                    turn = self._enter(Turn[Item](key))
-                    held.callback(self.leave, turn)
-                    if not self._comes(turn, longest_wait_s):
-                        break
+            for key in sorted(keys, key=repr):
+                turn = self._enter(Turn[Item](key))
+                held.callback(self.leave, turn)
+                if not self._comes(turn, max(0.0, until - time.monotonic())):
+                    break
             yield
 
     def leave(self, turn: Turn[Item]) -> None:

@@ -80,12 +80,37 @@ def test_held_lines_stand_still_and_nobody_works_on_those_who_hold_them() -> Non
     assert lines._waiting == {}
 
 
-def test_of_two_that_hold_lines_the_second_goes_on_without() -> None:
+def test_those_that_hold_lines_come_one_after_the_other_in_whatever_order_they_name_them() -> None:
+    lines, came = Lines[int](most=3, longest_wait_s=10), list[int]()
+    together = threading.Lock()
+
+    def hold(number: int) -> None:
+        with lines.hold(["t", "u"] if number % 2 else ["u", "t"], 60):
+            assert together.acquire(blocking=False)
+            came.append(number)
+            together.release()
+
+    with ThreadPoolExecutor(6) as threads:
+        with lines.hold(["t"], 10):
+            holding = []
+            for number in range(6):
+                holding.append(threads.submit(hold, number))
+                comes(lines, "t", number + 1)
+            assert came == []
+        for each in holding:
+            each.result(60)
+
+    assert came == [0, 1, 2, 3, 4, 5]
+    assert lines._waiting == {}
+
+
+def test_who_holds_a_line_and_waits_in_vain_for_another_one_lets_it_go() -> None:
     lines = Lines[int](most=3, longest_wait_s=10)
-    with lines.hold(["t"], 10), lines.hold(["t"], 10):
-        assert waiting(lines, "t") == 0
-    with lines.hold(["t"], 10):
-        assert lines.is_busy("t")
+    with lines.hold(["u"], 10):
+        with lines.hold(["t", "u", "v"], 0.01):
+            assert lines.is_busy("t")
+            assert not lines.is_busy("v")
+        assert not lines.is_busy("t")
     assert lines._waiting == {}
 
 
