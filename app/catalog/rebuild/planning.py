@@ -189,6 +189,16 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
                 else "the file that its pointer names is gone, and the newest one left is older"
             )
             item = replace(item, action=Action.LEAVE, reason=reason)
+        if (
+            item.action is Action.ADVANCE
+            and pointer is not None
+            and _is_of_another_name(catalog, pointer, item)
+        ):
+            reason = (
+                f"{item.location} was committed under another name that was let go: register that file to take over "
+                "what was committed there"
+            )
+            item = replace(item, action=Action.LEAVE, reason=reason)
         yield item
 
 
@@ -239,6 +249,14 @@ def _goes_back(catalog: Catalog, pointer: KnownPointer, item: RebuildItem, updat
         return False  # The logs have said which of the two follows the other.
     last = catalog.pointers.history(pointer.id, limit=1)
     return bool(last) and updated_ms < last[0].at_ms
+
+
+def _is_of_another_name(catalog: Catalog, pointer: KnownPointer, item: RebuildItem) -> bool:
+    """Say whether the database knows a file as the last one of another pointer."""
+    if pointer.id is None or item.location is None or not item.uuid:
+        return False
+    ended = catalog.server.pointer_states.ended(TableUuid(item.uuid), pointer.id)
+    return place_text(item.location) in {place_text(each.location) for each in ended}
 
 
 def _judged(

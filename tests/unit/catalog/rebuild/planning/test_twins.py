@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from app.catalog import named
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.catalog.exports.writing import export_pointers
 from app.catalog.rebuild.planning import Action
 from app.fileio.local import LocalFiles
 from tests.builders.catalogs import new_warehouse, server_on
-from tests.builders.tables import DEPARTURES, table_in
-from tests.unit.catalog.rebuild.rebuilding import rebuild
+from tests.builders.tables import DEPARTURES, load_table, table_in
+from tests.unit.catalog.commits.interference import ARRIVALS
+from tests.unit.catalog.rebuild.rebuilding import commit, rebuild, sole
 
 
 @pytest.mark.parametrize("root", ["", "/flights"])
@@ -39,3 +44,22 @@ def test_twin_that_an_export_names_comes_back_and_is_said(tmp_path: Path) -> Non
 
     (item,) = plan.of(Action.ADD)
     assert "of warehouse two is the same table" in (item.reason or "")
+
+
+@pytest.mark.parametrize("let_go", [named.drop, named.unregister])
+def test_what_another_name_has_committed_moves_no_pointer_of_a_database_that_knows_it(
+    lost: Catalog, let_go: Callable[..., object]
+) -> None:
+    table_in(lost)
+    own = commit(lost, 1)
+    named.register(lost, TABLES, ARRIVALS, own)
+    commit(lost, 2, ARRIVALS)
+    last = commit(lost, 3, ARRIVALS)
+    let_go(lost, TABLES, ARRIVALS)
+
+    item = sole(rebuild(lost))
+
+    assert load_table(lost).location == own
+    assert item.action is Action.LEAVE
+    assert item.reason is not None
+    assert f"{last} was committed under another name that was let go" in item.reason
