@@ -8,9 +8,11 @@ What a server could not delete because the database or the store was away, it re
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from app.catalog.context.catalog import Catalog, own_catalog
@@ -99,24 +101,37 @@ def take_back_left(server: Server) -> None:
 
     What is not back yet is asked again for as long as a deletion may be late anyway. Then it is left to the sweeps.
     """
-    since_ms, groups = server.now_ms() - LEASE_MS, dict[int, list[LeftFile]]()
-    for left in server.left_metadata.take():
-        if left.at_ms > since_ms:
-            groups.setdefault(left.pointer_id, []).append(left)
-    for pointer_id, files in groups.items():
-        try:
-            going = _find_left(server, pointer_id, [each.location for each in files])
-        except Unavailable:
-            server.left_metadata.note(*files)
-            continue
-        except IcetowerError as error:
-            log.info("what commits to table %d left stays: %s", pointer_id, error)
-            continue
-        try:
-            if going is not None:
-                _delete(*going)
-        except IcetowerError as error:
-            log.warning("could not delete what commits left: %s", error)
+    since_ms, left = server.now_ms() - LEASE_MS, defaultdict[int, list[LeftFile]](list)
+    for each in server.left_metadata.take():
+        if each.at_ms > since_ms:
+            left[each.warehouse_id].append(each)
+    for of_warehouse in left.values():
+        groups = defaultdict[int, list[LeftFile]](list)
+        for each in of_warehouse:
+            groups[each.pointer_id].append(each)
+        # Each table of a store that is away would be waited for.
+        while groups and not _is_away(server, *next(iter(groups.items()))):
+            del groups[next(iter(groups))]
+        server.left_metadata.note(*chain.from_iterable(groups.values()))
+
+
+def _is_away(server: Server, pointer_id: int, files: Sequence[LeftFile]) -> bool:
+    """Delete files that commits to one table left; True if they cannot be looked at now."""
+    if server.is_stopping.is_set():
+        return True
+    try:
+        going = _find_left(server, pointer_id, [each.location for each in files])
+    except Unavailable:
+        return True
+    except IcetowerError as error:
+        log.info("what commits to table %d left stays: %s", pointer_id, error)
+        return False
+    try:
+        if going is not None:
+            _delete(*going)
+    except IcetowerError as error:
+        log.warning("could not delete what commits left: %s", error)
+    return False
 
 
 def _find_left(

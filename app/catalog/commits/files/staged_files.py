@@ -138,10 +138,13 @@ class StagedFiles:
                 self._leave([location])
 
     def _leave(self, locations: Sequence[Location]) -> None:
-        server = self._catalog.server
-        metadata = [location for location in locations if location in self._pointer_ids]
+        server, warehouse_id = self._catalog.server, self._catalog.warehouse.id
         server.left_metadata.note(
-            *(LeftFile(each, self._pointer_ids[each], server.now_ms()) for each in metadata)
+            *(
+                LeftFile(location, warehouse_id, self._pointer_ids[location], server.now_ms())
+                for location in locations
+                if location in self._pointer_ids
+            )
         )
 
 

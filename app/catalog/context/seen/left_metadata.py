@@ -17,6 +17,7 @@ class LeftFile:
     """A metadata file that no pointer has come to, because the database or the store went away."""
 
     location: Location
+    warehouse_id: int
     pointer_id: int
     """Of the table or view that the commit was to."""
     at_ms: int

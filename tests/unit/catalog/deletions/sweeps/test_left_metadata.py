@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown, DatabaseUnavailable, FilesUnavailable
+from app.fileio.files import ListedFile
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import Clock, catalog_on, new_warehouse, server_on, with_server
 from tests.builders.tables import DEPARTURES, commit_to, load_table, namespace_in, table_in
@@ -75,6 +76,11 @@ class AwayFiles(MemoryFiles):
         super().__init__()
         self.goes_away_at = "nowhere"
         self.is_away = False
+        self.refused = 0
+
+    def list_files(self, prefix: Location) -> Iterator[ListedFile]:
+        self._check()
+        return super().list_files(prefix)
 
     def write_new(self, location: Location, content: bytes) -> None:
         self.is_away |= self.goes_away_at in location
@@ -94,6 +100,7 @@ class AwayFiles(MemoryFiles):
 
     def _check(self) -> None:
         if self.is_away:
+            self.refused += 1
             raise FilesUnavailable("the store is gone")
 
 
@@ -151,15 +158,39 @@ def test_what_a_transaction_left_goes_when_the_store_is_back(catalog: Catalog, s
     store.goes_away_at = "arrivals"
     with pytest.raises(FilesUnavailable):
         land(catalog, changes(DEPARTURES, ARRIVALS))
-    left = files_in(catalog) - before
 
     take_back_left(catalog.server)
-    assert left
-    assert left <= files_in(catalog)
+    store.come_back()
+    left = files_in(catalog) - before
+    take_back_left(catalog.server)
+
+    assert len(left) == 1
+    assert files_in(catalog) == before
+
+
+def test_a_store_that_is_away_is_asked_once_for_all_of_its_tables(catalog: Catalog, store: AwayFiles) -> None:
+    left = fail_to_commit(catalog)
+    pointers_of(catalog).is_away = False
+    store.is_away = True
+
+    take_back_left(catalog.server)
+    asked = store.refused
     store.come_back()
     take_back_left(catalog.server)
 
-    assert files_in(catalog) == before
+    assert asked == 1
+    assert left.isdisjoint(files_in(catalog))
+
+
+def test_a_server_that_stops_asks_for_nothing(catalog: Catalog) -> None:
+    left = fail_to_commit(catalog)
+    pointers_of(catalog).is_away = False
+    catalog.server.is_stopping.set()
+
+    take_back_left(catalog.server)
+
+    assert left <= files_in(catalog)
+    assert len(catalog.server.left_metadata.take()) == 2
 
 
 def test_the_deletion_of_what_was_left_is_ended(catalog: Catalog) -> None:
