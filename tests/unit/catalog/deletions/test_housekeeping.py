@@ -172,7 +172,8 @@ class StoppedRows(OldRows):
 def test_the_clean_up_of_old_rows_is_told_when_the_server_stops(
     warehouses: tuple[Catalog, Catalog, StuckFiles],
 ) -> None:
-    _, well, _ = warehouses
+    _, well, store = warehouses
+    store.is_well.set()
     stop = threading.Event()
     rows = StoppedRows(stop)
 
@@ -212,7 +213,8 @@ class CleanedJobs(MaintenanceJobs):
 
 
 def test_a_step_that_fails_keeps_no_other_waiting(warehouses: tuple[Catalog, Catalog, StuckFiles]) -> None:
-    _, well, _ = warehouses
+    _, well, store = warehouses
+    store.is_well.set()
     database = well.server.file_deletions._database
     rows, jobs = FailingRows(), CleanedJobs(database)
     server = replace(
