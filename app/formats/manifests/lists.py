@@ -77,11 +77,14 @@ def _manifest(record: Mapping[int, Any]) -> ManifestFile:
             raise ValueError(f"of manifest {path} it has {str(fact)[:100]!r} for a number")
     if summaries is not None:
         others[_SUMMARIES] = tuple(map(_summary, summaries))
+    kind = ManifestContent(content or 0)
+    if kind is ManifestContent.DELETES:
+        others[-1] = None  # only rows of data have ids, whatever DuckDB says here
     return ManifestFile(
         Location(path),
         length,
         SpecId(spec_id),
-        ManifestContent(content or 0),
+        kind,
         number or 0,
         min_number or 0,
         *others,

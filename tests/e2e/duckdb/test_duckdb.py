@@ -249,3 +249,18 @@ def test_rows_that_were_appended_by_reference_are_read(duck: Duck) -> None:
         (11, None),
         (12, None),
     ]
+
+
+def test_manifests_of_deletion_vectors_are_rewritten(duck: Duck) -> None:
+    """DuckDB lists them with first row ids, which deletes do not have."""
+    create(duck, "numbers", format_version="3")
+    for start in (0, 10):
+        duck(f"INSERT INTO our.numbers SELECT i, 'x' FROM range({start}, {start + 10}) r(i)")
+        duck(f"DELETE FROM our.numbers WHERE id = {start + 1}")
+
+    with RemoteCatalog(duck.pyiceberg.uri) as client:
+        identifier = TableIdentifier(Namespace((duck.schema,)), "numbers")
+        rewritten = client.upkeep.rewrite_manifests(identifier, rewrite_all=True)
+
+    assert rewritten.manifests_replaced == 4
+    assert numbers(duck, "numbers") == [number for number in range(20) if number % 10 != 1]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.engine.model.files.manifests import ManifestFile
+from app.engine.model.files.manifests import ManifestContent, ManifestFile
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.errors import InvalidMetadata
 from app.formats.avro.packers import Packing, write_packed
@@ -104,3 +104,21 @@ def test_schema_that_is_longer_than_any() -> None:
 
     with pytest.raises(InvalidMetadata, match=f"Cannot read manifest list {PLACE}: its schema is too long"):
         read_manifest_list(write_packed(Packing(schema), [], {}), PLACE)
+
+
+def test_manifest_of_deletes_gives_no_row_ids() -> None:
+    """DuckDB lists one with a first row id all the same; if it counted, every deletion vector would have row ids."""
+    deletes = replace(MANIFESTS[0], content=ManifestContent.DELETES, first_row_id=58)
+    data = replace(MANIFESTS[1], first_row_id=58)
+    made = write_manifest_list(
+        [deletes, data],
+        format_version=3,
+        snapshot_id=SnapshotId(1),
+        parent_snapshot_id=None,
+        sequence_number=1,
+        first_row_id=58,
+    )
+
+    found = read_manifest_list(made.content, PLACE)
+
+    assert [manifest.first_row_id for manifest in found.values] == [None, 58]
