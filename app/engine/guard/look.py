@@ -21,6 +21,7 @@ from app.engine.guard.lists import (
     tally_of_lists,
 )
 from app.engine.guard.lost_deletes import Moves
+from app.engine.guard.lost_vectors import RemovedVectors
 from app.engine.model.files.entry_filters import EntryFacts, entry_facts, is_surely_of_another_spec
 from app.engine.model.files.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
@@ -80,6 +81,7 @@ class _Look:
         self._snapshot, self._parent, self._is_root = arrival.snapshot, arrival.parent, arrival.is_root
         self._begins_branch = arrival.begins_branch
         self._table, self._moves = table, Moves(arrival.snapshot)
+        self._vectors = RemovedVectors(arrival.snapshot.snapshot_id)
         self._source, self._is_inside, self._foreign = source, is_inside, foreign
 
     def all(self) -> None:
@@ -97,6 +99,7 @@ class _Look:
             if self._snapshot.operation == "append":
                 self._check_dropped(lists)
             self._check_moved(lists)
+            self._check_vectors(lists)
             self._check_totals(lists, opened)
 
     def _listed(self) -> Sequence[ManifestFile] | None:
@@ -198,6 +201,7 @@ class _Look:
             return
         opened.tally += tally_of_facts(kept)
         self._moves.note(manifest, kept)
+        self._vectors.note(manifest, kept)
         if any(facts.status is not EntryStatus.DELETED for facts in kept):
             self._check_spec(manifest, entries)
 
@@ -265,6 +269,40 @@ class _Look:
                 f"more, {delete} among them; a rewrite that gives them a new number keeps the deletes (Spark's option "
                 "use-starting-sequence-number=false)",
                 file,
+            )
+
+    def _check_vectors(self, lists: Lists) -> None:
+        """Check that data files which lose their deletion vector get another one, or go.
+
+        Most often the new manifests say so; only otherwise the others are opened.
+        """
+        vectors, back = self._vectors, list[Location]()
+        removed = self._all_entries(vectors.left)
+        if removed is None:
+            return
+        vectors.suspect(removed)
+        kept = [after for _, after in lists.kept]
+        cleared_by = (*lists.new, *(item for item in kept if item.content is ManifestContent.DELETES))
+        for manifest in cleared_by:
+            if vectors.suspects:
+                entries = self._all_entries([manifest])
+                if entries is None:
+                    return
+                vectors.clear(manifest, entries)
+        for manifest in lists.listed:
+            if vectors.suspects and manifest.content is ManifestContent.DATA:
+                entries = self._all_entries([manifest])
+                if entries is None:
+                    return
+                back += vectors.convict(entries)
+        if back:
+            of = f"of {back[0]}, which stays"
+            if len(back) > 1:
+                of = f"of {len(back)} data files that stay, {back[0]} among them"
+            self._found(
+                FindingKind.LOST_DELETES,
+                f"removes deletion vectors {of}, and adds no others: the rows that they delete would be back",
+                back[0],
             )
 
     def _all_entries(self, manifests: Iterable[ManifestFile]) -> list[ManifestEntry] | None:

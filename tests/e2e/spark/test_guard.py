@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from examples.flights.comparison import duckdb_with_iceberg
 from tests.builders.java_deletes import add_equality_deletes, java_table
 from tests.e2e.guarding import watched
 from tests.servers.spark import Sql, path_of
@@ -194,3 +196,25 @@ def test_a_rewrite_that_iceberg_lets_pass_and_that_brings_rows_back(
     rewrite()
     sql("REFRESH TABLE moved")
     assert sorted(sql.column("SELECT id FROM moved")) == [1, 2]  # It is true.
+
+
+def test_vectors_that_duckdb_loses_with_the_one_it_replaces_are_found(
+    sql: Sql, sqlite_server: str, tmp_path: Path
+) -> None:
+    """Spark puts many deletion vectors into one file; DuckDB removes all of them when it replaces one."""
+    create(sql, 3, "merge-on-read")
+    sql("ALTER TABLE sales SET TBLPROPERTIES ('icetower.guard.ignore'='summary-totals')")
+    for start in (0, 10):
+        sql(f"INSERT INTO sales SELECT /*+ COALESCE(1) */ id, 'n', 0 FROM range({start}, {start + 10})")
+    sql("DELETE FROM sales WHERE id IN (1, 11)")
+    assert sql.one("SELECT count(DISTINCT file_path) FROM our.sales.delete_files") == 1
+    with duckdb_with_iceberg(tmp_path) as duck:
+        duck.execute(
+            f"ATTACH '' AS tower (TYPE iceberg, ENDPOINT '{sqlite_server}', AUTHORIZATION_TYPE 'none')"
+        )
+        with pytest.raises(
+            duckdb.Error, match=r"removes deletion vectors of .*, which stays, and adds no others"
+        ):
+            duck.execute(f"DELETE FROM tower.{sql.namespace}.sales WHERE id = 2")
+
+    assert sql.one("SELECT count(*) FROM sales") == 18

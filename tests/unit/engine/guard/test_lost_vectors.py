@@ -1,0 +1,158 @@
+"""Deletion vectors that go and leave their data files without one: the deleted rows are back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from app.engine.guard.arrivals import Arrival
+from app.engine.guard.findings import Report
+from app.engine.guard.look import look_at
+from app.engine.model.files.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.settings.guard_settings import FindingKind
+from app.errors import FileMissing
+from tests.builders.branches import Branch, data_file, equality_deletes, position_deletes, vector
+
+A, B = data_file("a", "x"), data_file("b", "x")
+OF_A, OF_B = vector("both.puffin", "a", "x", 4), vector("both.puffin", "b", "x", 44)
+NEW_OF_A = vector("new.puffin", "a", "x")
+
+
+class Table(Branch):
+    """A branch of a version 3 table with two data files and a deletion vector of each; all can be read."""
+
+    missing: str | None = None
+    of_another_snapshot = False
+    """Whether entries of removed delete files name another snapshot than the one that removes them."""
+
+    def __init__(self) -> None:
+        super().__init__(format_version=3)
+        self.commit("append", [A, B])
+        self.commit("delete", [OF_A, OF_B])
+
+    def entries(self, manifest: ManifestFile) -> Sequence[ManifestEntry]:
+        found = super().entries(manifest)
+        if any(entry.file.file_path == self.missing for entry in found):
+            raise FileMissing(manifest.manifest_path)
+        if self.of_another_snapshot and manifest.content is ManifestContent.DELETES:
+            return [
+                entry if entry.is_live else replace(entry, snapshot_id=SnapshotId(101)) for entry in found
+            ]
+        return found
+
+    def exists(self, location: Location) -> bool:
+        return location in self._entries
+
+    def guarded(
+        self, operation: str, added: Sequence[DataFile] = (), removed: Sequence[DataFile] = ()
+    ) -> Report:
+        """Commit, and look at what came."""
+        made = self.commit(operation, added, removed)
+        snapshot = self.metadata.snapshots_by_id[made]
+        assert snapshot.parent_snapshot_id is not None
+        parent = self.metadata.snapshots_by_id[snapshot.parent_snapshot_id]
+        self.opened.clear()
+        return look_at(Arrival(snapshot, parent, is_root=False), self.metadata, self, lambda _: True)
+
+
+@pytest.mark.parametrize("operation", ["delete", "overwrite", "replace"])
+def test_vectors_that_only_shared_a_file_with_the_replaced_one_are_lost(operation: str) -> None:
+    report = Table().guarded(operation, [NEW_OF_A], [OF_A, OF_B])
+
+    (finding,) = report.findings
+    assert finding.kind is FindingKind.LOST_DELETES
+    assert finding.file == B.file_path
+    assert finding.message == (
+        "snapshot 102 removes deletion vectors of b, which stays, and adds no others: the rows that they delete would "
+        "be back"
+    )
+
+
+def test_entries_that_name_the_snapshot_which_added_the_vectors_say_so_as_well() -> None:
+    """DuckDB writes them so where another engine has added the vectors."""
+    table = Table()
+    table.of_another_snapshot = True
+
+    report = table.guarded("delete", [NEW_OF_A], [OF_A, OF_B])
+
+    assert [(finding.kind, finding.file) for finding in report.findings] == [
+        (FindingKind.LOST_DELETES, B.file_path)
+    ]
+
+
+def test_all_that_are_lost_are_counted() -> None:
+    (finding,) = Table().guarded("delete", removed=[OF_A, OF_B]).findings
+
+    assert (
+        "removes deletion vectors of 2 data files that stay, a among them, and adds no others"
+        in finding.message
+    )
+
+
+@pytest.mark.parametrize(
+    ("added", "removed", "why"),
+    [
+        ([NEW_OF_A], [OF_A], "it was replaced"),
+        ([], [A, OF_A], "its file went with it"),
+        ([data_file("c", "x")], [A, B, OF_A, OF_B], "a compaction took both files"),
+        ([NEW_OF_A, data_file("c", "x")], [OF_A, OF_B, B], "one was replaced, one went with its file"),
+        ([NEW_OF_A], [], "nothing went"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_sound_removals(added: Sequence[DataFile], removed: Sequence[DataFile], why: str) -> None:
+    assert Table().guarded("overwrite", added, removed) == Report(), why
+
+
+def test_vectors_of_files_that_had_gone_before_may_go() -> None:
+    table = Table()
+    table.commit("delete", removed=[A, B])
+
+    assert table.guarded("replace", removed=[OF_A, OF_B]) == Report()
+
+
+def test_vector_that_is_older_than_its_file_does_not_apply_to_it() -> None:
+    """As where a file went, and came back by `add_files`."""
+    table = Table()
+    table.commit("delete", removed=[A])
+    table.commit("append", [A])
+
+    assert table.guarded("replace", removed=[OF_A]) == Report()
+
+
+@pytest.mark.parametrize("other", [position_deletes("p", "x", of="a"), equality_deletes("e", "x")])
+def test_other_delete_files_may_have_been_merged(other: DataFile) -> None:
+    """What they delete may stand in others, which only their rows could say."""
+    table = Table()
+    table.commit("delete", [other])
+
+    assert table.guarded("replace", removed=[other]) == Report()
+
+
+def test_manifests_of_data_are_opened_only_where_vectors_went_without_their_files() -> None:
+    table = Table()
+
+    table.guarded("delete", [NEW_OF_A], [OF_A])
+
+    assert table.opened == [Location("memory://wh/t/metadata/102-m0.avro")] * len(table.opened)
+
+
+def test_files_that_cannot_be_read_leave_it_open() -> None:
+    table = Table()
+    table.missing = A.file_path
+
+    report = table.guarded("delete", [NEW_OF_A], [OF_A, OF_B])
+
+    assert report.findings == ()
+    assert [skipped.snapshot_id for skipped in report.unchecked] == [SnapshotId(102)]
+
+
+def test_vectors_that_another_snapshot_removed_are_not_its_own() -> None:
+    """A manifest that is carried over still says what went when it was written."""
+    table = Table()
+    table.commit("delete", [NEW_OF_A], [OF_A, OF_B])
+
+    assert table.guarded("append", [data_file("c", "x")]) == Report()
