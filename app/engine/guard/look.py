@@ -277,7 +277,7 @@ class _Look:
         Most often the new manifests say so; only otherwise the others are opened.
         """
         vectors, back = self._vectors, list[Location]()
-        removed = self._all_entries(vectors.left)
+        removed = self._all_entries(vectors.left) if vectors.left else None
         if removed is None:
             return
         vectors.suspect(removed)
