@@ -208,8 +208,21 @@ def _load_then(catalog: Catalog, past: Catalog, identifier: TableIdentifier) -> 
     except NoSuchTable as error:
         raise NoSuchTable(f"{called} at {when}") from error
     if now is None or now.id != was.id:
-        raise RestoreRefused(f"Cannot restore {identifier} to {when}: {_where(catalog, was)}")
+        # Old tables of version 1 may have no uuid.
+        is_registered_anew = now is not None and now.uuid == was.uuid and bool(was.uuid)
+        why = _registered_anew(was, then) if is_registered_anew else _where(catalog, was)
+        raise RestoreRefused(f"Cannot restore {identifier} to {when}: {why}")
     return replace(was, identifier=identifier), then
+
+
+def _registered_anew(was: Pointer, then: TableMetadata) -> str:
+    """Say what helps where the table has been out of the catalog since."""
+    snapshot_id = then.current_snapshot_id
+    rows = "" if snapshot_id is None else f"set main to the snapshot that it had then, {snapshot_id}, or "
+    return (
+        "that table has left the catalog since, and was registered anew. For what it was, "
+        f"{rows}register its metadata file of that time over it: {was.metadata_location}"
+    )
 
 
 def _where(catalog: Catalog, was: Pointer) -> str:

@@ -279,6 +279,23 @@ def test_purged_table_cannot_come_back(catalog: Catalog) -> None:
         restore(catalog, at)
 
 
+@pytest.mark.parametrize("leave", [named.unregister, named.drop])
+def test_table_that_was_registered_anew_says_what_helps(catalog: Catalog, leave: Any) -> None:
+    then = append_to(catalog, table_in(catalog))
+    at = now(catalog)
+    append_to(catalog, then)
+    location = load_table(catalog).location
+    assert location is not None
+    leave(catalog, TABLES, DEPARTURES)
+    named.register(catalog, TABLES, DEPARTURES, location)
+    was = then.metadata.current_snapshot_id
+
+    with pytest.raises(
+        RestoreRefused, match=f"registered anew.*had then, {was}, or register .*: {then.location}$"
+    ):
+        restore(catalog, at)
+
+
 def test_metadata_that_is_gone_is_spoken_of_plainly(catalog: Catalog) -> None:
     first = append_to(catalog, table_in(catalog))
     at = now(catalog)
