@@ -120,17 +120,18 @@ class Lines(Generic[Item]):
     def hold(self, keys: Iterable[Hashable], longest_wait_s: float) -> Iterator[None]:
         """Have the lines of several keys stand still during the block.
 
-        Those that come meanwhile wait, others that hold lines too: each comes to its turn. If the wait is too long, the
-        block runs without the lines that are left: each that waits has a thread, and the one that leads a line may need
-        it. All take the lines in one order, so that no two wait for each other.
+        Those that come meanwhile wait. Others that are to hold a line wait apart, one for the other: between two of
+        them come all that wait in the line itself. If the wait is too long, the block runs without the lines that are
+        left: each that waits has a thread, and the one that leads a line may need it. All take the lines in one order,
+        so that no two wait for each other.
 
         Args:
             keys: the lines; the caller must not lead any of them.
             longest_wait_s: for how long to wait for all of them together.
         """
-        until = time.monotonic() + longest_wait_s
+        until, ordered = time.monotonic() + longest_wait_s, sorted(keys, key=repr)
         with ExitStack() as held:
-            for key in sorted(keys, key=repr):
+            for key in (*map(line_of_holders, ordered), *ordered):
                 turn = self._enter(Turn[Item](key))
                 held.callback(self.leave, turn)
                 if not self._comes(turn, max(0.0, until - time.monotonic())):
@@ -194,6 +195,11 @@ class Lines(Generic[Item]):
             first = following.pop(0)
             first.leads = True
         first.called.set_result(None)
+
+
+def line_of_holders(key: Hashable) -> Hashable:
+    """Return the key of the line in which those wait that are to hold the line of a key."""
+    return ("holders", key)
 
 
 class Turn(Generic[Item]):

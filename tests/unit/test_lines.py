@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from app.lines import Lines, Turn
+from app.lines import Lines, Turn, line_of_holders
 
 
 class Held:
@@ -24,11 +24,11 @@ class Held:
         assert self.let_go.wait(10)
 
 
-def waiting(lines: Lines[int], key: str) -> int:
+def waiting(lines: Lines[int], key: Hashable) -> int:
     return len(lines._waiting[key])
 
 
-def comes(lines: Lines[int], key: str, count: int) -> None:
+def comes(lines: Lines[int], key: Hashable, count: int) -> None:
     while waiting(lines, key) < count:
         pass
 
@@ -95,7 +95,7 @@ def test_those_that_hold_lines_come_one_after_the_other_in_whatever_order_they_n
             holding = []
             for number in range(6):
                 holding.append(threads.submit(hold, number))
-                comes(lines, "t", number + 1)
+                comes(lines, line_of_holders("t"), number + 1)
             assert came == []
         for each in holding:
             each.result(60)
@@ -104,12 +104,44 @@ def test_those_that_hold_lines_come_one_after_the_other_in_whatever_order_they_n
     assert lines._waiting == {}
 
 
+def test_item_comes_between_two_of_many_that_hold_its_line() -> None:
+    lines, came = Lines[int](most=3, longest_wait_s=10), list[str]()
+
+    def hold(name: str) -> None:
+        with lines.hold(["t", "u"], 60):
+            if name == "first":
+                joined.append(threads.submit(lines.join, "t", 0, lambda _items: came.append("item")))
+                comes(lines, "t", 1)
+            came.append(name)
+
+    with ThreadPoolExecutor(6) as threads:
+        joined, holding = list[Future[bool]](), list[Future[None]]()
+        with lines.hold(["t"], 10):
+            for number, name in enumerate(("first", "second", "third"), 1):
+                holding.append(threads.submit(hold, name))
+                comes(lines, line_of_holders("t"), number)
+        for each in holding:
+            each.result(60)
+        assert joined[0].result(60)
+
+    assert came == ["first", "item", "second", "third"]
+    assert lines._waiting == {}
+
+
 def test_who_holds_a_line_and_waits_in_vain_for_another_one_lets_it_go() -> None:
     lines = Lines[int](most=3, longest_wait_s=10)
-    with lines.hold(["u"], 10):
-        with lines.hold(["t", "u", "v"], 0.01):
-            assert lines.is_busy("t")
-            assert not lines.is_busy("v")
+    turn = lines.enter("u", 0)
+    with lines.hold(["t", "u", "v"], 0.01):
+        assert lines.is_busy("t")
+        assert not lines.is_busy("v")
+    assert not lines.is_busy("t")
+    lines.leave(turn)
+    assert lines._waiting == {}
+
+
+def test_who_waits_in_vain_for_others_that_hold_lines_holds_none() -> None:
+    lines = Lines[int](most=3, longest_wait_s=10)
+    with lines.hold(["u"], 10), lines.hold(["t", "u"], 0.01):
         assert not lines.is_busy("t")
     assert lines._waiting == {}
 
