@@ -203,10 +203,10 @@ def test_a_locked_row_leaves_the_other_tables_alone(tmp_path: Path, postgres_ser
 def test_many_that_wait_for_locks_leave_connections_to_the_others(
     tmp_path: Path, postgres_server: PostgresServer, what: str
 ) -> None:
-    """A convoy of them holds one thread, and each waits for a lock of its own."""
+    """Each waits for a lock of its own, whether they come in a convoy with one thread or each with its own."""
     url = postgres_server.url(migrated_database_of(postgres_server))
     with ExitStack() as held:
-        client = held.enter_context(http_catalog(tmp_path, threads=16, database_url=DatabaseUrl(url)))
+        client = held.enter_context(http_catalog(tmp_path, threads=3 * CROWD, database_url=DatabaseUrl(url)))
         for namespace in ("ns", "locked"):
             make_namespace(client, namespace)
         make_table(client, "ns", "t")
