@@ -109,9 +109,13 @@ def take_back_left(server: Server) -> None:
         groups = defaultdict[int, list[LeftFile]](list)
         for each in of_warehouse:
             groups[each.pointer_id].append(each)
-        # Each table of a store that is away would be waited for.
-        while groups and not _is_away(server, *next(iter(groups.items()))):
-            del groups[next(iter(groups))]
+        # Each table of a store that is away would be waited for. It may be away for one table alone: that comes last.
+        while groups:
+            pointer_id = next(iter(groups))
+            files = groups.pop(pointer_id)
+            if _is_away(server, pointer_id, files):
+                groups[pointer_id] = files
+                break
         server.left_metadata.note(*chain.from_iterable(groups.values()))
 
 

@@ -76,10 +76,11 @@ class AwayFiles(MemoryFiles):
         super().__init__()
         self.goes_away_at = "nowhere"
         self.is_away = False
+        self.away_in = "nowhere"
         self.refused = 0
 
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
-        self._check()
+        self._check(prefix)
         return super().list_files(prefix)
 
     def write_new(self, location: Location, content: bytes) -> None:
@@ -88,7 +89,7 @@ class AwayFiles(MemoryFiles):
         super().write_new(location, content)
 
     def read(self, location: Location) -> bytes:
-        self._check()
+        self._check(location)
         return super().read(location)
 
     def delete(self, location: Location) -> None:
@@ -98,8 +99,8 @@ class AwayFiles(MemoryFiles):
     def come_back(self) -> None:
         self.goes_away_at, self.is_away = "nowhere", False
 
-    def _check(self) -> None:
-        if self.is_away:
+    def _check(self, location: str = "") -> None:
+        if self.is_away or self.away_in in location:
             self.refused += 1
             raise FilesUnavailable("the store is gone")
 
@@ -180,6 +181,20 @@ def test_a_store_that_is_away_is_asked_once_for_all_of_its_tables(catalog: Catal
 
     assert asked == 1
     assert left.isdisjoint(files_in(catalog))
+
+
+@pytest.mark.parametrize("name", ["departures", "arrivals"])
+def test_a_table_whose_store_alone_is_away_keeps_no_other_waiting_for_long(
+    catalog: Catalog, store: AwayFiles, name: str
+) -> None:
+    left = fail_to_commit(catalog)
+    pointers_of(catalog).is_away = False
+    store.away_in = name
+
+    take_back_left(catalog.server)
+    take_back_left(catalog.server)
+
+    assert left & files_in(catalog) == {each for each in left if name in each}
 
 
 def test_a_server_that_stops_asks_for_nothing(catalog: Catalog) -> None:
