@@ -209,9 +209,8 @@ def _load_then(catalog: Catalog, past: Catalog, identifier: TableIdentifier) -> 
         raise NoSuchTable(f"{called} at {when}") from error
     if now is None or now.id != was.id:
         # Old tables of version 1 may have no uuid.
-        is_registered_anew = now is not None and now.uuid == was.uuid and bool(was.uuid)
-        why = _registered_anew(was, then) if is_registered_anew else _where(catalog, was)
-        raise RestoreRefused(f"Cannot restore {identifier} to {when}: {why}")
+        again = then if now is not None and now.uuid == was.uuid and was.uuid else None
+        raise RestoreRefused(f"Cannot restore {identifier} to {when}: {_where(catalog, was, again)}")
     return replace(was, identifier=identifier), then
 
 
@@ -225,12 +224,20 @@ def _registered_anew(was: Pointer, then: TableMetadata) -> str:
     )
 
 
-def _where(catalog: Catalog, was: Pointer) -> str:
-    """Say what has become of a table that has lost its name."""
+def _where(catalog: Catalog, was: Pointer, again: TableMetadata | None) -> str:
+    """Say what has become of a table that has lost its name.
+
+    Args:
+        catalog: its warehouse.
+        was: the table as it was.
+        again: what it was, if the name has the same table, registered anew; None otherwise.
+    """
     entry = catalog.server.dropped.find_pointer(was.id, catalog.now_ms())
+    now = catalog.server.pointers.find_locked(was.id)
+    if again is not None and (entry is not None or now is None):
+        return _registered_anew(was, again)
     if entry is not None:
         return f"that table was dropped and can come back: undrop id {entry.id} first"
-    now = catalog.server.pointers.find_locked(was.id)
     if now is not None:
         return f"that table has the name {now.identifier} now: restore it under this name, or rename it back"
     return "that table is gone, and cannot come back"

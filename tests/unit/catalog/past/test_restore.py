@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -293,6 +294,18 @@ def test_table_that_was_registered_anew_says_what_helps(catalog: Catalog, leave:
     with pytest.raises(
         RestoreRefused, match=f"registered anew.*had then, {was}, or register .*: {then.location}$"
     ):
+        restore(catalog, at)
+
+
+def test_table_that_was_renamed_is_named_though_its_old_name_was_registered_for_it(catalog: Catalog) -> None:
+    append_to(catalog, table_in(catalog))
+    at = now(catalog)
+    location = load_table(catalog).location
+    assert location is not None
+    named.rename(catalog, TABLES, DEPARTURES, replace(DEPARTURES, name="elsewhere"))
+    named.register(catalog, TABLES, DEPARTURES, location)
+
+    with pytest.raises(RestoreRefused, match=r"that table has the name flights.elsewhere now"):
         restore(catalog, at)
 
 
