@@ -195,8 +195,8 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
             and _is_of_another_name(catalog, pointer, item)
         ):
             reason = (
-                f"{item.location} was committed under another name that was let go: register that file to take over "
-                "what was committed there"
+                f"{item.location} was committed under another name of this table: if that name was let go, register "
+                "that file to take over what was committed there"
             )
             item = replace(item, action=Action.LEAVE, reason=reason)
         yield item
