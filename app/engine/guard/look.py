@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from app.engine.guard.arrivals import Arrival
 from app.engine.guard.dropped_files import dropped_files, may_have_dropped, surely_dropped
@@ -282,19 +283,17 @@ class _Look:
             return
         vectors.suspect(removed)
         kept = [after for _, after in lists.kept]
-        cleared_by = (*lists.new, *(item for item in kept if item.content is ManifestContent.DELETES))
-        for manifest in cleared_by:
-            if vectors.suspects:
-                entries = self._all_entries([manifest])
-                if entries is None:
-                    return
-                vectors.clear(manifest, entries)
+        new = sorted(
+            lists.new, key=lambda item: item.content is ManifestContent.DATA
+        )  # mostly vectors say it
+        for manifest in (*new, *(item for item in kept if item.content is ManifestContent.DELETES)):
+            if vectors.suspects and not self._gives(manifest, partial(vectors.clear, manifest)):
+                return
         for manifest in lists.listed:
-            if vectors.suspects and manifest.content is ManifestContent.DATA:
-                entries = self._all_entries([manifest])
-                if entries is None:
-                    return
-                back += vectors.convict(entries)
+            if vectors.may_stay_in(manifest) and not self._gives(
+                manifest, lambda entries: back.extend(vectors.convict(entries))
+            ):
+                return
         if back:
             of = f"of {back[0]}, which stays"
             if len(back) > 1:
@@ -304,6 +303,17 @@ class _Look:
                 f"removes deletion vectors {of}, and adds no others: the rows that they delete would be back",
                 back[0],
             )
+
+    def _gives(self, manifest: ManifestFile, take: Callable[[Iterable[ManifestEntry]], None]) -> bool:
+        """Give the entries of a manifest to `take`; False if they cannot be read."""
+        entries = self._entries(manifest, is_new=False)
+        try:
+            if entries is not None:
+                take(entries)
+        except _UNREADABLE as error:
+            self._not_checked(str(error))
+            return False
+        return entries is not None
 
     def _all_entries(self, manifests: Iterable[ManifestFile]) -> list[ManifestEntry] | None:
         """Return the entries of new manifests, or the parent's; None if one cannot be read."""

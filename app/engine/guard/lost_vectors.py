@@ -52,6 +52,15 @@ class RemovedVectors:
                 if fact.status is EntryStatus.DELETED and fact.snapshot_id == self.snapshot_id:
                     self.suspects.pop(fact.path, None)
 
+    def may_stay_in(self, manifest: ManifestFile) -> bool:
+        """Say whether suspects may be live in a manifest: vectors apply to no newer files."""
+        return (
+            bool(self.suspects)
+            and manifest.content is ManifestContent.DATA
+            and manifest.may_have_live_files
+            and manifest.min_sequence_number <= max(self.suspects.values())
+        )
+
     def convict(self, entries: Iterable[ManifestEntry]) -> list[Location]:
         """Return the suspects that are live in a manifest, and suspect them no more.
 

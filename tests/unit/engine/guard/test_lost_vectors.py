@@ -13,6 +13,7 @@ from app.engine.guard.look import look_at
 from app.engine.model.files.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.settings.guard_settings import FindingKind
+from app.engine.model.snapshot import Snapshot
 from app.errors import FileMissing
 from tests.builders.branches import Branch, data_file, equality_deletes, position_deletes, vector
 
@@ -32,6 +33,22 @@ class Table(Branch):
         super().__init__(format_version=3)
         self.commit("append", [A, B])
         self.commit("delete", [OF_A, OF_B])
+
+    def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
+        return [
+            replace(
+                each,
+                min_sequence_number=min(
+                    (
+                        entry.data_sequence_number or 0
+                        for entry in self._entries[each.manifest_path]
+                        if entry.is_live
+                    ),
+                    default=each.sequence_number,
+                ),
+            )
+            for each in super().manifests(snapshot)
+        ]
 
     def entries(self, manifest: ManifestFile) -> Sequence[ManifestEntry]:
         found = super().entries(manifest)
@@ -138,6 +155,26 @@ def test_manifests_of_data_are_opened_only_where_vectors_went_without_their_file
     table.guarded("delete", [NEW_OF_A], [OF_A])
 
     assert table.opened == [Location("memory://wh/t/metadata/102-m0.avro")] * len(table.opened)
+
+
+def test_data_that_is_newer_is_not_opened_for_vectors_whose_files_had_gone() -> None:
+    """As where Java drops deletes that are older than all data."""
+    table = Table()
+    table.commit("delete", removed=[A, B])
+    newer = table.commit("append", [data_file("c", "x")])
+
+    assert table.guarded("replace", removed=[OF_A, OF_B]) == Report()
+    assert Location(f"memory://wh/t/metadata/{newer}-m0.avro") not in table.opened
+
+
+def test_new_vectors_are_looked_at_before_the_data_of_the_same_commit() -> None:
+    table, gone = Table(), data_file("c", "x")
+    table.commit("append", [gone])
+
+    assert table.guarded("overwrite", [NEW_OF_A], [gone, OF_A]) == Report()
+    data, vectors = (Location(f"memory://wh/t/metadata/103-m{position}.avro") for position in (0, 1))
+    assert table.opened.count(data) == 1
+    assert table.opened.count(vectors) > 1
 
 
 def test_files_that_cannot_be_read_leave_it_open() -> None:
