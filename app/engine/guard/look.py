@@ -283,9 +283,8 @@ class _Look:
             return
         vectors.suspect(removed)
         kept = [after for _, after in lists.kept]
-        new = sorted(
-            lists.new, key=lambda item: item.content is ManifestContent.DATA
-        )  # mostly vectors say it
+        # Vectors first: mostly the new ones say it all.
+        new = sorted(lists.new, key=lambda item: item.content is ManifestContent.DATA)
         for manifest in (*new, *(item for item in kept if item.content is ManifestContent.DELETES)):
             if vectors.suspects and not self._gives(manifest, partial(vectors.clear, manifest)):
                 return
