@@ -278,13 +278,16 @@ class _Look:
         Most often the new manifests say so; only otherwise the others are opened.
         """
         vectors, back = self._vectors, list[Location]()
-        removed = self._all_entries(vectors.left) if vectors.left else None
-        if removed is None:
+        for manifest in vectors.left:
+            if not self._gives(manifest, partial(vectors.suspect, manifest)):
+                return
+        if not vectors.suspects:
             return
-        vectors.suspect(removed)
         kept = [after for _, after in lists.kept]
-        # Vectors first: mostly the new ones say it all.
-        new = sorted(lists.new, key=lambda item: item.content is ManifestContent.DATA)
+        # Most often new vectors say it. A manifest with many others is looked at after those that have only new ones.
+        new = sorted(
+            lists.new, key=lambda item: (item.content is ManifestContent.DATA, item.existing_files_count or 0)
+        )
         for manifest in (*new, *(item for item in kept if item.content is ManifestContent.DELETES)):
             if vectors.suspects and not self._gives(manifest, partial(vectors.clear, manifest)):
                 return

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.engine.model.files.delete_files import PUFFIN, is_deletion_vector, referenced_path
-from app.engine.model.files.entry_filters import EntryFacts, entry_facts
+from app.engine.model.files.entry_filters import EntryFacts, entries_at, entry_facts
 from app.engine.model.files.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
 
@@ -22,31 +22,35 @@ class RemovedVectors:
     snapshot_id: SnapshotId
     left: list[ManifestFile] = field(default_factory=list)
     """Manifests of its own that name removed vectors. DuckDB leaves them the snapshot that added them."""
+    facts: dict[Location, Sequence[EntryFacts]] = field(default_factory=dict)
+    """Of the manifests in `left`: most of their vectors have nothing to do with it, and need not become objects."""
     suspects: dict[Location, int] = field(default_factory=dict)
     """The data files that may have lost theirs, with its sequence number."""
 
-    def note(self, manifest: ManifestFile, entries: Iterable[EntryFacts]) -> None:
+    def note(self, manifest: ManifestFile, facts: Sequence[EntryFacts]) -> None:
         """Note whether a new manifest removes vectors."""
         if (
             manifest.content is ManifestContent.DELETES
             and manifest.added_snapshot_id == self.snapshot_id
-            and any(entry.status is EntryStatus.DELETED and entry.file_format == PUFFIN for entry in entries)
+            and any(entry.status is EntryStatus.DELETED and entry.file_format == PUFFIN for entry in facts)
         ):
             self.left.append(manifest)
+            self.facts[manifest.manifest_path] = facts
 
-    def suspect(self, entries: Iterable[ManifestEntry]) -> None:
+    def suspect(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> None:
         """Suspect the data files whose vectors a manifest in `left` removes."""
-        for path, entry in _vectors(entries):
-            if not entry.is_live:
-                number = entry.data_sequence_number or 0
-                self.suspects[path] = max(self.suspects.get(path, 0), number)
+        for path, entry in self._vectors(manifest, entries, EntryStatus.DELETED):
+            number = entry.data_sequence_number or 0
+            self.suspects[path] = max(self.suspects.get(path, 0), number)
 
     def clear(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> None:
         """Suspect no more what has a vector in a manifest, or is removed there."""
         if manifest.content is ManifestContent.DELETES:
-            for path, entry in _vectors(entries):
-                if entry.is_live:
-                    self.suspects.pop(path, None)
+            # Vectors that replace others are new; all others are looked at only where that does not say it.
+            for status in (EntryStatus.ADDED, EntryStatus.EXISTING):
+                if self.suspects:
+                    for path, _ in self._vectors(manifest, entries, status):
+                        self.suspects.pop(path, None)
         else:
             for fact in entry_facts(entries):
                 if fact.status is EntryStatus.DELETED and fact.snapshot_id == self.snapshot_id:
@@ -77,9 +81,12 @@ class RemovedVectors:
                 del self.suspects[entry.path]
         return found
 
-
-def _vectors(entries: Iterable[ManifestEntry]) -> Iterable[tuple[Location, ManifestEntry]]:
-    for entry in entries:
-        path = referenced_path(entry.file)
-        if path is not None and is_deletion_vector(entry.file):
-            yield path, entry
+    def _vectors(
+        self, manifest: ManifestFile, entries: Iterable[ManifestEntry], status: EntryStatus
+    ) -> Iterator[tuple[Location, ManifestEntry]]:
+        facts = self.facts.get(manifest.manifest_path) or entry_facts(entries)
+        wanted = [at for at, fact in enumerate(facts) if fact.status is status and fact.file_format == PUFFIN]
+        for entry in entries_at(entries, wanted):
+            path = referenced_path(entry.file)
+            if path is not None and is_deletion_vector(entry.file):
+                yield path, entry

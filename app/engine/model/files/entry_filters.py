@@ -114,6 +114,19 @@ def columnar(entries: Iterable[ManifestEntry]) -> ColumnarEntries | None:
     return cast(ColumnarEntries, entries) if _has(type(entries), "live_positions") else None
 
 
+def entries_at(entries: Iterable[ManifestEntry], positions: Sequence[int]) -> Iterator[ManifestEntry]:
+    """Yield the entries at some positions.
+
+    Raises:
+        InvalidMetadata: an entry makes no sense; names the file.
+    """
+    columns = columnar(entries)
+    if columns is not None:
+        return columns.entries_at(positions)
+    wanted = set(positions)
+    return (entry for at, entry in enumerate(entries) if at in wanted)
+
+
 class SpecifiedEntries(Protocol):
     """Entries of one manifest that says which partition spec it was written with."""
 

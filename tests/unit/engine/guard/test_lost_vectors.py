@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from app.engine.guard.arrivals import Arrival
 from app.engine.guard.findings import Report
 from app.engine.guard.look import look_at
+from app.engine.model.files.entry_filters import EntryFacts, entry_facts
 from app.engine.model.files.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.settings.guard_settings import FindingKind
@@ -22,6 +23,24 @@ OF_A, OF_B = vector("both.puffin", "a", "x", 4), vector("both.puffin", "b", "x",
 NEW_OF_A = vector("new.puffin", "a", "x")
 
 
+class Columns(list[ManifestEntry]):
+    """Entries that are made when they are asked for, and say how many were."""
+
+    def __init__(self, entries: Iterable[ManifestEntry]) -> None:
+        super().__init__(entries)
+        self.made = 0
+
+    def facts(self) -> Iterator[EntryFacts]:
+        return entry_facts(tuple(self))
+
+    def live_positions(self) -> Sequence[int]:
+        raise AssertionError("the guard asks for no partition")
+
+    def entries_at(self, positions: Sequence[int]) -> Iterator[ManifestEntry]:
+        self.made += len(positions)
+        return (self[at] for at in positions)
+
+
 class Table(Branch):
     """A branch of a version 3 table with two data files and a deletion vector of each; all can be read."""
 
@@ -31,6 +50,7 @@ class Table(Branch):
 
     def __init__(self) -> None:
         super().__init__(format_version=3)
+        self.columns: list[Columns] = []
         self.commit("append", [A, B])
         self.commit("delete", [OF_A, OF_B])
 
@@ -55,10 +75,11 @@ class Table(Branch):
         if any(entry.file.file_path == self.missing for entry in found):
             raise FileMissing(manifest.manifest_path)
         if self.of_another_snapshot and manifest.content is ManifestContent.DELETES:
-            return [
+            found = [
                 entry if entry.is_live else replace(entry, snapshot_id=SnapshotId(101)) for entry in found
             ]
-        return found
+        self.columns.append(Columns(found))
+        return self.columns[-1]
 
     def exists(self, location: Location) -> bool:
         return location in self._entries
@@ -155,6 +176,14 @@ def test_manifests_of_data_are_opened_only_where_vectors_went_without_their_file
     table.guarded("delete", [NEW_OF_A], [OF_A])
 
     assert table.opened == [Location("memory://wh/t/metadata/102-m0.avro")] * len(table.opened)
+
+
+def test_vectors_that_stay_as_they_were_are_not_made_into_objects() -> None:
+    """Java writes the manifest of a replaced vector anew, with thousands of others."""
+    table = Table()
+
+    assert table.guarded("delete", [NEW_OF_A], [OF_A]) == Report()
+    assert sum(columns.made for columns in table.columns) == 2
 
 
 def test_data_that_is_newer_is_not_opened_for_vectors_whose_files_had_gone() -> None:
