@@ -113,29 +113,29 @@ def take_back_left(server: Server) -> None:
         while groups:
             pointer_id = next(iter(groups))
             files = groups.pop(pointer_id)
-            if _is_away(server, pointer_id, files):
+            if not _take_back(server, pointer_id, files):
                 groups[pointer_id] = files
                 break
         server.left_metadata.note(*chain.from_iterable(groups.values()))
 
 
-def _is_away(server: Server, pointer_id: int, files: Sequence[LeftFile]) -> bool:
-    """Delete files that commits to one table left; True if they cannot be looked at now."""
+def _take_back(server: Server, pointer_id: int, files: Sequence[LeftFile]) -> bool:
+    """Delete files that commits to one table left; False if they cannot be looked at now."""
     if server.is_stopping.is_set():
-        return True
+        return False
     try:
         going = _find_left(server, pointer_id, [each.location for each in files])
     except Unavailable:
-        return True
+        return False
     except IcetowerError as error:
         log.info("what commits to table %d left stays: %s", pointer_id, error)
-        return False
+        return True
     try:
         if going is not None:
             _delete(*going)
     except IcetowerError as error:
         log.warning("could not delete what commits left: %s", error)
-    return False
+    return True
 
 
 def _find_left(
@@ -147,9 +147,11 @@ def _find_left(
         return None
     catalog, metadata = _read(server, pointer)
     known = server.metadata_sweeps.known_files(pointer_id, pointer.uuid)
-    named = set(map(place_of, known.locations)) if known is not None else set()
-    doomed = [each for each in locations if place_of(each) not in named | _logged(metadata)]
-    if known is None or not doomed or _find_fork(catalog, pointer, metadata) is not None:
+    if known is None:
+        return None
+    named = set(map(place_of, known.locations)) | _logged(metadata)
+    doomed = [each for each in locations if place_of(each) not in named]
+    if not doomed or _find_fork(catalog, pointer, metadata) is not None:
         return None
     return catalog, pointer, metadata, not_of_others(catalog, pointer.uuid, doomed)
 
