@@ -26,6 +26,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidRequest, NoSuchTable
 from app.recoveries import InvalidMoment, PastIsGone, RestoreRefused
 from tests.builders.tables import DEPARTURES, append_to, commit_to, head, load_table, table_in
+from tests.unit.catalog.context.test_deletable import nameless_table
 
 WIDER = Schema.from_json(
     b'{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":true,"type":"long"},'
@@ -294,6 +295,17 @@ def test_table_that_was_registered_anew_says_what_helps(catalog: Catalog, leave:
     with pytest.raises(
         RestoreRefused, match=f"registered anew.*had then, {was}, or register .*: {then.location}$"
     ):
+        restore(catalog, at)
+
+
+def test_tables_without_uuid_are_not_taken_for_one_another(catalog: Catalog) -> None:
+    location = nameless_table(catalog)
+    named.register(catalog, TABLES, DEPARTURES, location)
+    at = now(catalog)
+    named.unregister(catalog, TABLES, DEPARTURES)
+    named.register(catalog, TABLES, DEPARTURES, location)
+
+    with pytest.raises(RestoreRefused, match="that table is gone, and cannot come back"):
         restore(catalog, at)
 
 

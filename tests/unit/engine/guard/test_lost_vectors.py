@@ -10,8 +10,15 @@ import pytest
 from app.engine.guard.arrivals import Arrival
 from app.engine.guard.findings import Report
 from app.engine.guard.look import look_at
+from app.engine.guard.lost_vectors import RemovedVectors
 from app.engine.model.files.entry_filters import EntryFacts, entry_facts
-from app.engine.model.files.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.files.manifests import (
+    DataFile,
+    EntryStatus,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.settings.guard_settings import FindingKind
 from app.engine.model.snapshot import Snapshot
@@ -222,3 +229,60 @@ def test_vectors_that_another_snapshot_removed_are_not_its_own() -> None:
     table.commit("delete", [NEW_OF_A], [OF_A, OF_B])
 
     assert table.guarded("append", [data_file("c", "x")]) == Report()
+
+
+OF_DATA, OF_DELETES = reversed(Table().manifests(Table().metadata.snapshots[-1]))
+"""Its manifests."""
+
+
+def entry(file: DataFile, status: EntryStatus, *, by: int = 102, number: int = 2) -> ManifestEntry:
+    return ManifestEntry(status, SnapshotId(by), number, number, file)
+
+
+def suspecting() -> RemovedVectors:
+    """Return what snapshot 102 removes where that is the vector of one file."""
+    vectors = RemovedVectors(SnapshotId(102))
+    vectors.suspect(OF_DELETES, [entry(OF_A, EntryStatus.DELETED)])
+    assert vectors.suspects == {A.file_path: 2}
+    return vectors
+
+
+def test_file_that_is_newer_than_its_vector_may_lie_beside_older_ones() -> None:
+    live = [entry(B, EntryStatus.EXISTING, number=1), entry(A, EntryStatus.ADDED, number=3)]
+
+    assert suspecting().convict(live) == []
+    assert suspecting().convict([*live, entry(A, EntryStatus.EXISTING)]) == [A.file_path]
+
+
+def test_vector_that_was_moved_into_another_manifest_is_still_there() -> None:
+    vectors = suspecting()
+
+    vectors.clear(OF_DELETES, [entry(OF_B, EntryStatus.EXISTING), entry(OF_A, EntryStatus.EXISTING)])
+
+    assert vectors.suspects == {}
+
+
+def test_file_goes_with_its_vector_only_if_this_snapshot_removes_it() -> None:
+    vectors = suspecting()
+
+    vectors.clear(OF_DATA, [entry(A, EntryStatus.DELETED, by=101)])
+    assert vectors.suspects == {A.file_path: 2}
+    vectors.clear(OF_DATA, [entry(A, EntryStatus.DELETED)])
+    assert vectors.suspects == {}
+
+
+def test_what_a_manifest_of_another_snapshot_says_of_removed_vectors_is_not_looked_at() -> None:
+    """As in one that a cherry-pick brings along."""
+    vectors = RemovedVectors(SnapshotId(102))
+    removed = list(entry_facts([entry(OF_A, EntryStatus.DELETED)]))
+
+    vectors.note(replace(OF_DELETES, added_snapshot_id=SnapshotId(101)), removed)
+    assert vectors.left == []
+    own = replace(OF_DELETES, added_snapshot_id=SnapshotId(102))
+    vectors.note(own, removed)
+    assert vectors.left == [own]
+
+
+def test_manifest_without_live_files_has_none_that_lost_its_vector() -> None:
+    assert suspecting().may_stay_in(OF_DATA)
+    assert not suspecting().may_stay_in(replace(OF_DATA, added_files_count=0, existing_files_count=0))
