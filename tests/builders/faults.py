@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import psycopg
 from sqlalchemy import Engine, event
@@ -61,6 +62,21 @@ class Fault(Enum):
 _DEATHS = (Fault.DIED_BEFORE, Fault.DIED_AFTER)
 
 
+class Step(NamedTuple):
+    """One step: where it stands among all depends on what the server still knows, so that it is told by its name."""
+
+    name: str
+    """Without what is new in each request, such as the numbers of files."""
+    before: int
+    """How many steps before it have its name."""
+
+    @classmethod
+    def after(cls, steps: list[Step], name: str) -> Step:
+        """Return the step of this name that follows others."""
+        plain = re.sub(r"[0-9a-f-]*\d[0-9a-f-]*", "#", name)
+        return cls(plain, sum(step.name == plain for step in steps))
+
+
 class Died(Exception):
     """What a dead process raises: its handlers have no effect any more."""
 
@@ -69,15 +85,15 @@ class Died(Exception):
 class Faults:
     """Counts the steps of a request, and lets one of them fail."""
 
-    steps: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     _fault: Fault | None = None
-    _at: int = -1
+    _at: Step | None = None
     _is_over: bool = False
     _is_counting: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def at(self, step: int = -1, fault: Fault | None = None) -> Iterator[None]:
+    def at(self, step: Step | None = None, fault: Fault | None = None) -> Iterator[None]:
         """Count steps until the block ends, and let one of them fail."""
         self.steps = []
         self._at, self._fault, self._is_over, self._is_counting = step, fault, False, True
@@ -108,8 +124,9 @@ class Faults:
             else:
                 if self.is_out:
                     raise failure(Fault.SILENT)
-                is_now = len(self.steps) == self._at
-                self.steps.append(name)
+                step = Step.after(self.steps, name)
+                self.steps.append(step)
+                is_now = step == self._at
                 fault = self._fault if is_now else None
                 self._is_over = self._is_over or fault is not None
         if fault is None:
