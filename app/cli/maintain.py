@@ -26,10 +26,10 @@ from app.cli.terminal.signals import ended_as_by_ctrl_c
 from app.client.http.failures import CallFailed, CatalogRefused
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.engine.model.jobs import Job, JobState
+from app.engine.model.jobs import SUCCEEDED, Job, JobState
 from app.maintenance.assignments import Worker
 from app.maintenance.catalog_jobs import CatalogJobs
-from app.maintenance.maintainer import FINE, JobReport, Listener, Maintainer, TableReport
+from app.maintenance.maintainer import JobReport, Listener, Maintainer, TableReport
 from app.maintenance.spark.spark_sessions import REMOTE, SparkSessions
 from app.maintenance.spark_jobs import SparkJobs, settings_apart
 from app.maintenance.verification import Verification
@@ -262,7 +262,7 @@ def _round(
 def _job_line(table: str, report: JobReport) -> None:
     ending = report.ending
     line = f"{table}: {report.job} {ending.state} in {report.seconds:.1f}s. {ending.message}".rstrip()
-    if ending.state in FINE:
+    if ending.state in SUCCEEDED:
         remark(line)
     else:
         warn(line.upper() if ending.state is JobState.UNSOUND else line)

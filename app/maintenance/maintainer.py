@@ -14,12 +14,11 @@ from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CallFailed, CatalogRefused
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.engine.model.jobs import Job, JobState
+from app.engine.model.jobs import SUCCEEDED, Job, JobState
 from app.maintenance.assignments import Assignment, Ending, Worker
 from app.maintenance.leases import LEASE_MS, held
 from app.maintenance.patience import patiently
 
-FINE: Final = frozenset({JobState.DONE, JobState.NOTHING})
 _SPENDS: Final = frozenset({JobState.DONE, JobState.LOST, JobState.UNKNOWN, JobState.UNSOUND})
 """After these, what a job was expected to rewrite counts for the budget, unless it says itself what it did."""
 NOT_TRIED: Final = frozenset({JobState.REFUSED})
@@ -69,7 +68,7 @@ class TableReport:
         A job that was asked for by name and could not begin has failed.
         """
         is_whole = not self.could_not_begin and not self.damage
-        return is_whole and all(report.ending.state in FINE | NOT_TRIED for report in self.jobs)
+        return is_whole and all(report.ending.state in SUCCEEDED | NOT_TRIED for report in self.jobs)
 
 
 @dataclass(slots=True)

@@ -23,11 +23,11 @@ from app.formats.bounds import MAX_FILE_BYTES, check_json, read_bounded, unpack
 from app.formats.metadata.chain_facts import chain_facts, place_text
 from app.formats.metadata.files import MetadataFiles
 from app.formats.metadata.names import is_metadata_file
+from app.formats.metadata.version_names import HINT
 from app.moving.sources import Entry, EntryKind, SourceFailed
 
 _METADATA = re.compile(r"/metadata/([^/]+\.metadata\.json(?:\.gz)?)\Z")
 _LONGEST_HINT: Final = 1_000
-_HINT: Final = "version-hint.text"
 _FILE_SYSTEM_NAME = re.compile(r"v(\d{1,9})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _NUMBERED_NAME = re.compile(r"(\d{1,9})-", re.ASCII)
 
@@ -123,8 +123,8 @@ class FolderSource:
             for file in self._files.list_files(Location(root)):
                 if match := _METADATA.search(file.location):
                     names[file.location[: match.start()]].append(match[1])
-                elif file.location.endswith(f"/metadata/{_HINT}"):
-                    hints.add(file.location.removesuffix(f"/metadata/{_HINT}"))
+                elif file.location.endswith(f"/metadata/{HINT}"):
+                    hints.add(file.location.removesuffix(f"/metadata/{HINT}"))
         except IcetowerError as error:
             raise SourceFailed(f"{root} cannot be listed: {error}") from error
         return {
@@ -187,7 +187,7 @@ class FolderSource:
         if not folder.has_hint:
             return None
         try:
-            text = read_bounded(self._files, folder.location(_HINT), _LONGEST_HINT).decode("utf-8", "replace")
+            text = read_bounded(self._files, folder.location(HINT), _LONGEST_HINT).decode("utf-8", "replace")
         except IcetowerError:
             return None
         first = text.splitlines()[0].strip() if text else ""

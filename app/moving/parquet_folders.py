@@ -18,7 +18,7 @@ from app.client.http.failures import CatalogRefused
 from app.client.request_parts import JsonObject, given
 from app.engine.appends.footers import Footer
 from app.engine.appends.new_schemas import NewSchema
-from app.engine.appends.partitions import PartitionRules
+from app.engine.appends.partitions import NO_VALUE, PartitionRules
 from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.engine.model.document import MAX_INT
 from app.engine.model.identifiers import TableIdentifier
@@ -39,7 +39,6 @@ FILES_A_REQUEST: Final = 1_000
 FIRST_LOOK_BYTES: Final = 64 << 10
 READERS: Final = 8
 _HEAVIEST_FOOTER: Final = 64 << 20
-_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _NEEDS_VERSION_3: Final = 3
@@ -209,7 +208,7 @@ def _partitions(
             raise InvalidDataFile(path, f"its folders name the columns {names}, those of others {others}")
         for name, text in found.items():
             values[name].add(text)
-    return {name: types.get(name) or _type_of(found - {_NO_VALUE}) for name, found in values.items()}
+    return {name: types.get(name) or _type_of(found - {NO_VALUE}) for name, found in values.items()}
 
 
 def _in_path(path: str, root: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import orjson
@@ -11,13 +10,13 @@ from pydantic import Field
 
 from app.api.bodies.json_answer import present
 from app.api.bodies.json_body import ExtensionBody
+from app.api.bodies.table.expiry import GracePeriod
+from app.catalog.context.past.moments import moment_text
 from app.catalog.context.rows import OrphanRun
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.engine.model.document import Bool, Long
 from app.engine.model.ids import Location
 from app.fileio.files import ListedFile
-
-MAX_GRACE_MS = 366 * 24 * 3_600_000
 
 
 class OrphansBody(ExtensionBody):
@@ -26,7 +25,7 @@ class OrphansBody(ExtensionBody):
     older_than_ms: Annotated[Long, Field(ge=0)] | None = None
     location: Annotated[str, Field(min_length=1)] | None = None
     file_list: Annotated[Location, Field(min_length=1)] | None = None
-    grace_period_ms: Annotated[Long, Field(ge=0, le=MAX_GRACE_MS)] | None = None
+    grace_period_ms: GracePeriod | None = None
 
     def wish(self) -> OrphanWish:
         """Return the request for the use case."""
@@ -39,7 +38,7 @@ def orphan_lines(files: Iterable[ListedFile]) -> bytes:
         orjson.dumps(
             {
                 "file_path": file.location,
-                "last_modified": _moment(file.modified_ms),
+                "last_modified": moment_text(file.modified_ms),
                 "size_bytes": file.size_bytes,
             },
             option=orjson.OPT_APPEND_NEWLINE,
@@ -67,9 +66,3 @@ def _run(run: OrphanRun) -> dict[str, Any]:
         "report": orjson.Fragment(run.report),
         **present({"finished-ms": run.finished_ms, "error": run.error}),
     }
-
-
-def _moment(epoch_ms: int) -> str:
-    return (
-        datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )

@@ -14,13 +14,13 @@ from app.api.error_responses import body_of, is_retry_safe, status_and_type
 from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, RECEIPT_HEAD, REQUEST_ID
 from app.catalog.context.rows import CommitReceipt, Outcome, ReceiptHead, id_of_time
 from app.catalog.context.seen.receipt_book import ReceiptBook
+from app.engine.model.jobs import JOB_ID
 
 COMMIT_ID_HEADER: Final = b"x-icetower-commit-id"
 KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 """An Idempotency-Key that can be used."""
 JOB_HEADER: Final = b"x-icetower-job"
 """Names the job of upkeep that sends a request: Spark sends it where a catalog is mounted for the job."""
-JOB_ID = re.compile(r"[0-9a-f]{32}")
 _RANDOM_BYTES = 10
 
 Mutations = Mapping[tuple[str, object], str]

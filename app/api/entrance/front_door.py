@@ -22,6 +22,7 @@ from app.api.entrance.incoming import Incoming
 from app.api.entrance.web_pages import check_given_once, check_sender
 from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe, status_and_type
 from app.api.names_in_paths import split_prefix
+from app.api.responses.answers import JSON
 from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.error_frames import let_go_of_frames
 from app.errors import InvalidRequest
@@ -31,7 +32,6 @@ from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, loggable, new_re
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _CLIENT_GONE = 499
-_JSON = (b"content-type", b"application/json")
 _LOOKED_AT = 10_000
 """Characters of a refusal in which secrets are looked for: it may repeat a name of many megabytes."""
 # Each looks at a character a few times at most: texts may be long, and are somebody else's.
@@ -239,7 +239,7 @@ async def _send_error(scope: Scope, send: Send, error: Exception) -> None:
     """Answer with an error in the protocol's shape; a HEAD request gets the status alone."""
     status, _ = status_and_type(error)
     body = body_of(error, scope[REQUEST_ID], scope.get(PREFIX))
-    headers = [_JSON]
+    headers = [JSON]
     if is_retry_safe(error):
         headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode("ascii")))
     if scope["method"] == "HEAD":

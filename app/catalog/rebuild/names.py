@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
+from app.catalog.context.places.locations import uuid_piece
 from app.catalog.rebuild.known_pointers import NamedBy
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _HIVE = ".db"
 """What Hive and Spark add to the name of a database."""
 
@@ -38,14 +36,14 @@ def name_from_location(
 
 def without_uuid(name: str, uuid: str) -> str:
     """Return a folder's name without the piece of its table's uuid that it may end with."""
-    piece = _UNSAFE.sub("", uuid)[:8]
+    piece = uuid_piece(uuid)
     stripped = name.removesuffix(f"-{piece}") if piece else name
     return stripped or name
 
 
 def with_uuid(identifier: TableIdentifier, uuid: str) -> TableIdentifier:
     """Return a name that no other table has, for one whose own is taken."""
-    return TableIdentifier(identifier.namespace, f"{identifier.name}_{_UNSAFE.sub('', uuid)[:8]}")
+    return TableIdentifier(identifier.namespace, f"{identifier.name}_{uuid_piece(uuid)}")
 
 
 def _path(location: str) -> str:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.exports.export_files import ExportedSettings
 from app.database.warehouses import Warehouse
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited
+from app.engine.properties.own_properties import OWN_PREFIX
 
 log = logging.getLogger(__name__)
-
-_OURS: Final = "icetower."
-"""What begins so is for the server, and leads no client anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +76,14 @@ def _without(exported: Mapping[str, str], present: Mapping[str, str]) -> dict[st
 
 
 def _for_clients(properties: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in properties.items() if not name.startswith(_OURS)}
+    return {name: value for name, value in properties.items() if not name.startswith(OWN_PREFIX)}
 
 
 def _sensible(properties: Mapping[str, str]) -> dict[str, str]:
     """Return those of the server itself that could be set by a request as well."""
     found = {}
     for name, value in properties.items():
-        if not name.startswith(_OURS):
+        if not name.startswith(OWN_PREFIX):
             continue
         flaw = flaw_of_inherited({name: value}, Origin.WAREHOUSE)
         if flaw is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,10 +11,9 @@ from app.catalog.context.listings import Listing, Page
 from app.catalog.filesystem_tables.rules import refused
 from app.database.maintenance_jobs import MaintenanceJob
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.jobs import Job, JobState
+from app.engine.model.jobs import JOB_ID, Job, JobState
 from app.errors import InvalidRequest, JobConflict, NoSuchJob, NoSuchTable
 
-_ID = re.compile(r"[0-9a-f]{32}")
 SHORTEST_LEASE_MS: Final = 1_000
 
 
@@ -63,7 +61,7 @@ def begin_job(
         CommitStateUnknown: the database did not answer; if the job began, its lease runs out.
     """
     catalog.permit("begin_job", identifier)
-    if job_id is not None and not _ID.fullmatch(job_id):
+    if job_id is not None and not JOB_ID.fullmatch(job_id):
         raise InvalidRequest(f"Invalid id {job_id[:100]!r}: it must be 32 lower-case hexadecimal digits")
     check_jobs(catalog, identifier)
     pointer = catalog.load(TABLES, identifier)
@@ -174,7 +172,7 @@ def _load(catalog: Catalog, identifier: TableIdentifier, job_id: str) -> Mainten
 
 def _find(catalog: Catalog, job_id: str) -> MaintenanceJob | None:
     # Not every text can be asked for: Postgres holds no NUL.
-    return catalog.server.maintenance_jobs.find(job_id) if _ID.fullmatch(job_id) else None
+    return catalog.server.maintenance_jobs.find(job_id) if JOB_ID.fullmatch(job_id) else None
 
 
 def _load_also_renamed(

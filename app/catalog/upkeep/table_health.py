@@ -28,6 +28,7 @@ from app.engine.model.jobs import JobState
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.properties.own_properties import DAY_MS
 from app.errors import CorruptMetadata, CorruptTable, FileMissing
 from app.formats.metadata.own_names import own_version
 from app.formats.metadata.version_names import version_in
@@ -37,8 +38,7 @@ _EVENTS: Final = 1_000
 _JOBS: Final = 100
 _MOST_COMMITS_LOOKED_THROUGH: Final = 10_000
 """Looking for commits of others takes about 12 µs for each metadata file on a local disk."""
-_WEEK_MS: Final = 7 * 86_400_000
-_DAY_MS: Final = 86_400_000
+_WEEK_MS: Final = 7 * DAY_MS
 _BYTES_OF_FACTS: Final = 20_000
 _BYTES_OF_A_SIZE: Final = 120
 OVERVIEW_BYTES: Final = 4_000
@@ -245,12 +245,12 @@ def _activity(catalog: Catalog, pointer: Pointer) -> ActivityFacts:
     # If even the oldest event that was read is of this week, there may be more of them.
     span_ms = now_ms - week[-1] if len(week) == _EVENTS else _WEEK_MS
     if events and events[-1].previous_location is None:  # made since: a younger table had less time
-        span_ms = min(span_ms, max(_DAY_MS, now_ms - events[-1].at_ms))
+        span_ms = min(span_ms, max(DAY_MS, now_ms - events[-1].at_ms))
     traffic = catalog.server.traffic.of((catalog.warehouse.name, pointer.identifier))
     counts = traffic.counts
     attempts = counts.landed + counts.refused + counts.races_lost
     return ActivityFacts(
-        commits_a_day=len(week) * _DAY_MS / max(1, span_ms),
+        commits_a_day=len(week) * DAY_MS / max(1, span_ms),
         attempts_a_commit=attempts / counts.landed if counts.landed else None,
         attempts_since_ms=traffic.since_ms if counts.landed else None,
         last_read_ms=catalog.server.last_reads.find(pointer.id),

@@ -13,11 +13,12 @@ from app.catalog.upkeep.jobs import check_jobs
 from app.catalog.upkeep.table_health import table_health
 from app.database.connections.clock import is_held_at
 from app.database.maintenance_jobs import MaintenanceJob
+from app.engine.conflicts.concurrent import REMOVING_ROWS
 from app.engine.health.facts import HealthFacts
 from app.engine.model.ancestry import ancestors
 from app.engine.model.data_types.types import ListType, MapType
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.jobs import LONGEST_LEASE_MS, Job, JobState
+from app.engine.model.jobs import LONGEST_LEASE_MS, SUCCEEDED, Job, JobState
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.own_properties import DAY_MS, MOVED_TO
@@ -30,10 +31,8 @@ from app.errors import BadRequest
 
 JOBS_LOOKED_AT: Final = 25
 """How many of the newest jobs of each kind a plan knows of, besides those of the last day."""
-_SUCCEEDED = frozenset({JobState.DONE, JobState.NOTHING})
 _STOPS = frozenset({JobState.DAMAGED, JobState.UNSOUND})
 """Nothing more is done after these: expiry would take away what a person needs to go back."""
-_REMOVES_ROWS = frozenset({"overwrite", "delete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def _condition(
             if found.last_success_ms is not None
         },
         rows_changed_ms=next(
-            (item.timestamp_ms for item in line if (item.summary or {}).get("operation") in _REMOVES_ROWS),
+            (item.timestamp_ms for item in line if (item.summary or {}).get("operation") in REMOVING_ROWS),
             None,
         ),
         latest_partitions=latest_partitions(metadata, facts.files),
@@ -139,7 +138,7 @@ def _as_it_is(job: MaintenanceJob, now_ms: int) -> MaintenanceJob:
 
 def _damage_found(ended: Sequence[MaintenanceJob]) -> str | None:
     """Return what a job has found missing, if none has succeeded since."""
-    last = next((job for job in ended if job.state in _STOPS | _SUCCEEDED), None)
+    last = next((job for job in ended if job.state in _STOPS | SUCCEEDED), None)
     if last is None or last.state not in _STOPS:
         return None
     return str(last.outcome.get("message", "a file is missing"))
@@ -147,10 +146,10 @@ def _damage_found(ended: Sequence[MaintenanceJob]) -> str | None:
 
 def _history_of(job: Job, jobs: Sequence[MaintenanceJob]) -> JobHistory:
     runs = [run for run in jobs if run.job == job and run.state is not JobState.RUNNING]
-    succeeded = next((run for run in runs if run.state in _SUCCEEDED), None)
+    succeeded = next((run for run in runs if run.state in SUCCEEDED), None)
     failed: list[MaintenanceJob] = []
     for run in runs:
-        if run.state in _SUCCEEDED or run.state is JobState.REFUSED:
+        if run.state in SUCCEEDED or run.state is JobState.REFUSED:
             break
         failed.append(run)
     history = JobHistory(

@@ -12,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from app.api.entrance.incoming import BODY_HEADERS
 from app.api.error_responses import RETRY_AFTER_SECONDS, error_body
+from app.api.responses.answers import JSON
 from app.cli.server.connections import Connections, TimeLimits, connections_for
 from app.cli.server.lingering import LingeringTransport
 from app.cli.server.unread import SLOWEST, UnreadAnswer
@@ -258,7 +259,7 @@ async def _serve_health_alone(app: Any, scope: Any, receive: Any, send: Any) -> 
         503, "ServiceUnavailableException", "All connections of this server are at work; try again"
     )
     headers = [
-        (b"content-type", b"application/json"),
+        JSON,
         (b"content-length", b"%d" % len(body)),
         (b"retry-after", b"%d" % RETRY_AFTER_SECONDS),
         (b"connection", b"close"),

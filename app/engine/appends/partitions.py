@@ -20,7 +20,8 @@ from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.schema import Schema
 from app.errors import InvalidDataFile
 
-_HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+"""What Hive and Spark write into a path where a column has no value."""
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?|[0-9]*\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """Python's own numbers may also have underscores, spaces and digits of other scripts."""
@@ -104,7 +105,7 @@ class PartitionRules:
             name, separator, text = folder.partition("=")
             field = by_name.get(unquote(name)) if separator else None
             if field is not None:
-                found[field.name] = None if text == _HIVE_NULL else field.read_text(path, text)
+                found[field.name] = None if text == NO_VALUE else field.read_text(path, text)
         return found
 
     def lost_in_path(self, path: str, absent: Mapping[str, FieldId], given: Collection[str]) -> str | None:
@@ -123,7 +124,7 @@ class PartitionRules:
         for folder in path.split("/")[:-1]:
             name, separator, text = folder.partition("=")
             name = unquote(name)
-            if not separator or text == _HIVE_NULL or name not in absent or absent[name] in named:
+            if not separator or text == NO_VALUE or name not in absent or absent[name] in named:
                 continue
             if (name, absent[name]) not in found:
                 return name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Context, Decimal
+from decimal import Decimal
 from itertools import groupby
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from app.engine.expressions.expressions import (
     disjunction,
 )
 from app.engine.expressions.transform_values import (
+    EXACT,
     Function,
     lowest_unwrapped,
     transform_function,
@@ -29,7 +30,6 @@ LT, LT_EQ, GT, GT_EQ = Operation.LT, Operation.LT_EQ, Operation.GT, Operation.GT
 EQ, NOT_EQ, IN, NOT_IN = Operation.EQ, Operation.NOT_EQ, Operation.IN, Operation.NOT_IN
 STARTS_WITH, NOT_STARTS_WITH = Operation.STARTS_WITH, Operation.NOT_STARTS_WITH
 
-_EXACT: Final = Context(prec=400)
 _TIMES: Final = frozenset({"year", "month", "day", "hour"})
 
 
@@ -135,7 +135,7 @@ def _neighbours(source: Type) -> tuple[Function, Function]:
         return unchanged, unchanged
     if source.kind == "decimal":
         step = Decimal(1).scaleb(-(source.scale or 0))
-        return lambda value: _EXACT.subtract(value, step), lambda value: _EXACT.add(value, step)
+        return lambda value: EXACT.subtract(value, step), lambda value: EXACT.add(value, step)
     return lambda value: value - 1, lambda value: value + 1
 
 

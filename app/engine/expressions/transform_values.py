@@ -15,7 +15,7 @@ from app.engine.model.data_types.values import decimal_of, fewest_bytes
 Function = Callable[[Any], Any]
 
 _HALVES: Final = {"int": 1 << 31, "long": 1 << 63}
-_EXACT: Final = Context(prec=400)
+EXACT: Final = Context(prec=400)
 
 
 def transform_function(transform: Transform, source: Type) -> Function:
@@ -75,7 +75,7 @@ def _hash_function(source: PrimitiveType) -> Callable[[Any], int]:
 
 def unscaled(value: Decimal, scale: int) -> int:
     """Return a decimal's digits as a whole number, of any length."""
-    return int(value.scaleb(scale, _EXACT))
+    return int(value.scaleb(scale, EXACT))
 
 
 def _truncate_function(width: int, source: PrimitiveType) -> Function:

@@ -13,8 +13,8 @@ from app.engine.health.metadata_facts import small_below
 from app.engine.health.thresholds import HealthThresholds
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import SnapshotId
+from app.engine.properties.own_properties import DAY_MS
 
-_DAY_MS: Final = 86_400_000
 _COMPACT: Final = "icetower maintain {table} --jobs rewrite-data-files --spark 'local[*]'"
 _COUNT_VALUES: Final = "icetower maintain {table} --jobs table-statistics --spark 'local[*]'"
 _COUNT_PARTITIONS: Final = "icetower table partition-statistics {table}"
@@ -104,7 +104,8 @@ def _size_text(size: float) -> str:
     return f"{size:.1f} TiB"
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -232,7 +233,7 @@ def _snapshots(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthF
         yield HealthFinding(
             "snapshots",
             Severity.CRITICAL if number > limits.snapshots_critical else Severity.WARNING,
-            f"The table keeps {number} snapshots, the oldest for {_days_text(age_ms / _DAY_MS)}{why}.",
+            f"The table keeps {number} snapshots, the oldest for {_days_text(age_ms / DAY_MS)}{why}.",
             command,
         )
 
@@ -246,10 +247,10 @@ def _what_expires(metadata: MetadataFacts, now_ms: int) -> tuple[str, str | None
     age_ms = max(0, now_ms - metadata.oldest_expirable_ms)
     if age_ms >= metadata.max_snapshot_age_ms:
         return "", _EXPIRE
-    kept = _days_text(metadata.max_snapshot_age_ms / _DAY_MS)
+    kept = _days_text(metadata.max_snapshot_age_ms / DAY_MS)
     return (
         f", and its settings keep them for {kept}",
-        f"{_EXPIRE} --older-than {'1d' if age_ms > _DAY_MS else '1h'}",
+        f"{_EXPIRE} --older-than {'1d' if age_ms > DAY_MS else '1h'}",
     )
 
 
@@ -286,8 +287,8 @@ def _metadata(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFi
         yield HealthFinding(
             "old-schemas-and-specs",
             Severity.INFO,
-            f"The table keeps {_counted(metadata.schemas, 'schema')} and "
-            f"{_counted(metadata.partition_specs, 'partition spec')}.",
+            f"The table keeps {counted(metadata.schemas, 'schema')} and "
+            f"{counted(metadata.partition_specs, 'partition spec')}.",
             _EXPIRE + " --clean-expired-metadata",
         )
     if not FORMAT_VERSIONS[metadata.format_version].has_delete_files:
@@ -368,13 +369,13 @@ def _statistics(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[Healt
             yield HealthFinding(
                 f"stale-{name}",
                 Severity.INFO,
-                f"The {name.replace('-', ' ')} are {_counted(statistics.snapshots_behind or 0, 'snapshot')} old.",
+                f"The {name.replace('-', ' ')} are {counted(statistics.snapshots_behind or 0, 'snapshot')} old.",
                 command,
             )
 
 
 def _activity(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
-    days = (facts.looked_at_ms - facts.metadata.last_write_ms) / _DAY_MS
+    days = (facts.looked_at_ms - facts.metadata.last_write_ms) / DAY_MS
     if days > limits.unwritten_days:
         yield HealthFinding(
             "not-written", Severity.INFO, f"Nothing was written to the table for {_days_text(days)}."

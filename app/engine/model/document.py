@@ -37,11 +37,11 @@ FIRST_ERROR = Field(fail_fast=True)
 MAX_JSON_LEVELS = 40
 """How deeply unknown fields may be nested: clients' parsers give up at 200 levels of a whole answer."""
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+UUID_FORM = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def _check_uuid(value: str) -> str:
-    if not _UUID.fullmatch(value):
+    if not UUID_FORM.fullmatch(value):
         raise ValueError(f"not a UUID: {value[:100]!r}")
     return value
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Final
 
 LONGEST_LEASE_MS: Final = 3_600_000
 """For how long a job holds its table at most, unless it says again that it is at work."""
+
+JOB_ID: Final = re.compile(r"[0-9a-f]{32}")
+"""The id of one job that was begun."""
 
 
 class Job(StrEnum):
@@ -73,3 +77,6 @@ class JobState(StrEnum):
     """It ended, but rows or totals are not what they were."""
     ABANDONED = "abandoned"
     """Its lease ran out: the maintainer was killed, or lost its connection."""
+
+
+SUCCEEDED: Final = frozenset({JobState.DONE, JobState.NOTHING})

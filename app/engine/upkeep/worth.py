@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from app.engine.health.facts import FileFacts, StatisticsFacts
+from app.engine.health.findings import counted
 from app.engine.model.jobs import Job
 from app.engine.upkeep.cold_partitions import ColdPart, cold_part
 from app.engine.upkeep.conditions import Condition
@@ -59,7 +60,7 @@ def _data_files(policy: Policy, condition: Condition) -> Verdict:
         # Deletes for a whole partition count in no ratio of Spark's: only their number does.
         options |= {"delete-file-threshold": "1"}
         return Work(
-            f"{_counted(files.delete_files, 'delete file')} for {_counted(files.data_files, 'data file')}, "
+            f"{counted(files.delete_files, 'delete file')} for {counted(files.data_files, 'data file')}, "
             f"and {deleted_share:.0%} of the rows deleted by position{beside}",
             part.files_to_save + part.delete_files,
             part.data_bytes,
@@ -73,11 +74,7 @@ def _data_files(policy: Policy, condition: Condition) -> Verdict:
 
 
 def _saving(saved: int, noun: str, least: int) -> str:
-    return f"it would save {_counted(saved, noun)}; {least} or more are worth it"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"it would save {counted(saved, noun)}; {least} or more are worth it"
 
 
 def _cold_part(policy: Policy, condition: Condition, files: FileFacts) -> ColdPart | None:
@@ -152,7 +149,7 @@ def _manifests(policy: Policy, condition: Condition) -> Verdict:
     field = policy.text("rewrite-manifests.cluster-by")
     options = {"cluster-by": field} if field else {}
     if since is not None and since < least and not condition.history_of(Job.REWRITE_MANIFESTS).did_a_part:
-        return f"{_counted(since, 'snapshot')} came since it was done; {least} or more are worth it"
+        return f"{counted(since, 'snapshot')} came since it was done; {least} or more are worth it"
     if saved >= least:
         reason = f"{number} manifests with {facts.average_bytes:.0f} bytes on average; {saved} fewer would do"
         return Work(reason, saved, facts.total_bytes, options)
@@ -177,7 +174,7 @@ def _statistics(found: StatisticsFacts, least: int, cost: int) -> Verdict:
     if found.snapshots_behind is None:
         return Work("there are none yet", rewritten_bytes=cost)
     behind = found.snapshots_behind
-    since = f"{_counted(behind, 'snapshot')} came"
+    since = f"{counted(behind, 'snapshot')} came"
     if behind < least:
         return f"{since} since then; {least} or more are worth it"
     return Work(f"{since} since then", rewritten_bytes=cost)

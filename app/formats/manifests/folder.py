@@ -19,7 +19,7 @@ from typing import Final
 from uuid import uuid4
 
 from app.engine.model.ids import Location
-from app.fileio.locations import scheme_of
+from app.fileio.locations import is_instant
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +33,6 @@ _UNFINISHED_SECONDS: Final = 3600
 _LEFT_AFTER_CLEARING: Final = 0.9
 _CLEARINGS: Final = 20
 """How often a folder is searched for old files while its whole budget is written once."""
-_AT_HAND: Final = frozenset({"file", "memory"})
-"""Files of these schemes are as near as the folder, so they are not copied."""
 
 
 class ManifestFolder:
@@ -58,7 +56,7 @@ class ManifestFolder:
         store = json.dumps([dict(storage), registration], sort_keys=True).encode()
 
         def read_through(location: Location) -> bytes:
-            if scheme_of(location) in _AT_HAND:
+            if is_instant(location):  # As near as the folder: it is not copied.
                 return read(location)
             key = hashlib.sha256(hashlib.sha256(store).digest() + location.encode()).digest()
             content = self._find(key)

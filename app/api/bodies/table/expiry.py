@@ -15,7 +15,8 @@ from app.engine.model.ids import SnapshotId
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel, FileKind, Unreachable
 
-MAX_GRACE_MS = 366 * 24 * 3_600_000
+GracePeriod = Annotated[Long, Field(ge=0, le=366 * 24 * 3_600_000)]
+"""For how many milliseconds files stay before they are deleted."""
 
 
 class ExpireSnapshotsBody(ExtensionBody):
@@ -25,7 +26,7 @@ class ExpireSnapshotsBody(ExtensionBody):
     snapshot_ids: tuple[Annotated[SnapshotId, LONG], ...] = ()
     clean_expired_metadata: Bool = False
     cleanup: CleanupLevel = CleanupLevel.ALL
-    grace_period_ms: Annotated[Long, Field(ge=0, le=MAX_GRACE_MS)] | None = None
+    grace_period_ms: GracePeriod | None = None
     as_of_ms: Annotated[Long, Field(ge=0)] | None = None
 
     def request(self) -> ExpiryRequest:

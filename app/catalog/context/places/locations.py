@@ -184,8 +184,13 @@ def place_for_new(
         and _is_empty(catalog, plain)
     ):
         return plain, uuid_for_place(catalog.server, uuid, plain)
-    location, has_room = _beside_others(catalog, start, safe, _UNSAFE.sub("", uuid)[:8])
+    location, has_room = _beside_others(catalog, start, safe, uuid_piece(uuid))
     return location, uuid_for_place(catalog.server, uuid, location) if has_room else uuid
+
+
+def uuid_piece(uuid: str) -> str:
+    """Return the piece of a table's uuid that a folder or a name gets to be the only one."""
+    return _UNSAFE.sub("", uuid)[:8]
 
 
 def location_of_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping[str, str]) -> Location:

@@ -27,11 +27,10 @@ from app.engine.model.data_types.values import (
     nearest_float,
     unscaled_value,
 )
-from app.engine.model.document import MAX_INT, MAX_LONG
+from app.engine.model.document import MAX_INT, MAX_LONG, UUID_FORM
 
 _DECIMAL: Final = re.compile(r"[+-]?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 """No type has more than 38 digits, and to read a million of them takes half a minute, in which nothing else is done."""
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _HEX: Final = re.compile(r"[0-9a-fA-F]*")
 """Not as pairs, of which a pattern would remember each."""
 _NO_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -178,7 +177,7 @@ def _text_from_json(_: PrimitiveType, value: Any) -> str:
 
 
 def _uuid_from_json(_: PrimitiveType, value: Any) -> UUID:
-    if _UUID.fullmatch(value) is None:
+    if UUID_FORM.fullmatch(value) is None:
         raise ValueError("not a uuid")
     return UUID(value)
 
