@@ -300,9 +300,10 @@ class Visit:
             return await self.in_thread(work)
         return await parts.convoys.run(warehouse.name, self._place, self.room, work, self._has_room)
 
-    def piece(self, name: str) -> str:
-        """Return a piece of the path as it was sent, still percent-encoded."""
-        return self._path[name]
+    @property
+    def warehouse_piece(self) -> str:
+        """The warehouse in the path as it was sent, still percent-encoded."""
+        return self._path["warehouse"]
 
     def text(self, name: str) -> str:
         """Return a piece of the path, decoded."""

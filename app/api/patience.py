@@ -21,10 +21,9 @@ class Patience:
     It is made on the event loop, and may be asked in any thread.
     """
 
-    def __init__(self, request: Request, longest_work_s: float = LONGEST_WORK_S) -> None:
+    def __init__(self, request: Request) -> None:
         self._request = request
         self._loop = asyncio.get_running_loop()
-        self._longest_work_s = longest_work_s
         self._begun_s = time.monotonic()
         self._look_at_s = self._begun_s + _LOOK_S
 
@@ -38,7 +37,7 @@ class Patience:
         if now_s < self._look_at_s:
             return
         self._look_at_s = now_s + _LOOK_S
-        if now_s - self._begun_s > self._longest_work_s:
-            raise GivenUp(f"The request was given up after {self._longest_work_s:g} s: ask for less at once")
+        if now_s - self._begun_s > LONGEST_WORK_S:
+            raise GivenUp(f"The request was given up after {LONGEST_WORK_S:g} s: ask for less at once")
         if asyncio.run_coroutine_threadsafe(self._request.is_disconnected(), self._loop).result():
             raise GivenUp("The request was given up: its client has gone")

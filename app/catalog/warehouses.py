@@ -34,6 +34,7 @@ from app.tree_errors import TreeRefusal
 log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
+_KEPT_S = 1.0
 S3_DELETE = "s3.delete-enabled"
 """The property that keeps clients' S3FileIO from deleting files."""
 RESERVED_NAMES = frozenset({"config", "oauth", "namespaces", "tables", "views", "transactions"})
@@ -256,16 +257,15 @@ class WarehouseMemo:
     those of a second ago: docs/configuration.md says what that means for who changes them.
     """
 
-    def __init__(self, server: Server, max_age_s: float = 1.0) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
-        self._max_age_s = max_age_s
         self._found: dict[str, tuple[float, Warehouse]] = {}
         self._lock = threading.Lock()
 
     def find_kept(self, name: str) -> Warehouse | None:
         """Return the warehouse if it was read within the last second; touches no database."""
         kept = self._found.get(name)
-        if kept is not None and time.monotonic() - kept[0] < self._max_age_s:
+        if kept is not None and time.monotonic() - kept[0] < _KEPT_S:
             return kept[1]
         return None
 

@@ -18,6 +18,7 @@ from app.client.http.http_calls import BUSY, CONNECTION_BROKE, Retries, checked_
 DEFAULT_SCOPE: Final = "catalog"
 DEFAULT_ENDPOINT: Final = "v1/oauth/tokens"
 _MOST_BYTES: Final = 1 << 20
+_ANSWER_SECONDS: Final = 60.0
 _MARGIN_SECONDS: Final = 60.0
 _LONGEST_REASON: Final = 300
 _TOKEN_TYPES: Final = frozenset({"bearer", "n_a"})
@@ -69,28 +70,22 @@ class OAuth2Tokens:
         login: ClientLogin,
         *,
         retries: Retries | None = None,
-        timeout_seconds: float = 60.0,
-        transport: httpx.BaseTransport | None = None,
     ) -> None:
         """Log in at the first call.
 
         Args:
             login: what is shown to the token endpoint.
             retries: how often it is asked again while it is busy.
-            timeout_seconds: how long an answer is waited for.
-            transport: for tests: instead of a connection.
         """
         self._login = login
         self._retries = retries or Retries()
-        self._timeout_seconds = timeout_seconds
         self._lock = threading.Lock()
         self._token: _Token | None = None
         self._uri = shown_uri(login.oauth2_server_uri)
         # Redirects are not followed: the secret would go along.
         self._http = httpx.Client(
             headers={"Accept": "application/json", **login.headers},
-            timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 10.0)),
-            transport=transport,
+            timeout=httpx.Timeout(_ANSWER_SECONDS, connect=10.0),
             follow_redirects=False,
             trust_env=not is_loopback(checked_url(login.oauth2_server_uri).host),
         )
@@ -138,7 +133,7 @@ class OAuth2Tokens:
     def _answer(self) -> httpx.Response:
         request = self._http.build_request("POST", self._login.oauth2_server_uri, data=self._login.form())
         with closing(self._http.send(request, stream=True)) as response:
-            return read_whole(response, self._timeout_seconds, self._retries.elapsed, _MOST_BYTES)
+            return read_whole(response, _ANSWER_SECONDS, self._retries.elapsed, _MOST_BYTES)
 
     def _read(self, response: httpx.Response, asked_at: float) -> _Token:
         status = response.status_code

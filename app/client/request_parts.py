@@ -9,8 +9,6 @@ from urllib.parse import quote
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace, TableIdentifier
 
 JsonObject = dict[str, Any]
-Changes = Sequence[tuple[TableIdentifier, Sequence[JsonObject], Sequence[JsonObject]]]
-"""For each table its name, the updates and the requirements."""
 
 
 def identifier_body(identifier: TableIdentifier) -> JsonObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -29,6 +29,8 @@ from app.database.schema.rows import namespaces, pointers
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IcetowerError, NamespaceExists
+
+_ENDED_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,12 +297,14 @@ class DroppedThings:
         statement = update(rows).where(rows.c.warehouse_id == warehouse_id).values(purge=0)
         self._database.write(lambda connection: connection.execute(statement))
 
-    def end(self, now_ms: int, limit: int = 500) -> int:
+    def end(self, now_ms: int) -> int:
         """Forget what has had its time, and return how many things that were.
 
         Files are queued for deletion where the drop wanted that.
         """
-        over = select(rows.c.id).where(rows.c.until_ms <= now_ms).order_by(rows.c.until_ms).limit(limit)
+        over = (
+            select(rows.c.id).where(rows.c.until_ms <= now_ms).order_by(rows.c.until_ms).limit(_ENDED_AT_ONCE)
+        )
         if not self._database.read(lambda connection: connection.scalars(over).all()):
             return 0
 

@@ -15,17 +15,16 @@ LONGEST_PAUSE_S: Final = 5.0
 _BUSY: Final = 429
 
 
-def patiently(call: Callable[[], T], longest_s: float = LONGEST_S) -> T:
+def patiently(call: Callable[[], T]) -> T:
     """Return what a call returns, and make it again while the server is away.
 
     Args:
         call: what may be done twice.
-        longest_s: for how long it is made again.
 
     Raises:
         CallFailed: the server refuses it, or is away for longer.
     """
-    until_s, pause_s = time.monotonic() + longest_s, FIRST_PAUSE_S
+    until_s, pause_s = time.monotonic() + LONGEST_S, FIRST_PAUSE_S
     while True:
         try:
             return call()

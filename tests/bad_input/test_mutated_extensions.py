@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bad_input.fuzzing_ground import NS, Ground, check_answered, check_readable, fuzzing_ground, path_of
+from tests.bad_input.fuzzing_ground import NS, Ground, check_answered, check_readable, fuzzing_ground
 from tests.bad_input.mutations import as_json, mutated
 from tests.builders.http_catalog import SCHEMA, make_namespace, make_table
 from tests.builders.parquet_files import parquet_rows
@@ -18,7 +18,6 @@ from tests.builders.parquet_files import parquet_rows
 MANY = max(5, settings().max_examples // 4)
 """For each route, of which there are many."""
 TABLE = "/v1/namespaces/b/tables/plain"
-WITH_HISTORY = path_of(2)
 FILE = "plain/data/1.parquet"
 JOB = "f" * 32
 SPEC = {"spec-id": 0, "fields": [{"name": "part", "transform": "identity", "source-id": 2, "field-id": 1000}]}

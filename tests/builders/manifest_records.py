@@ -1,22 +1,16 @@
-"""Manifests read as a whole, and made byte by byte: what our own writer does not write."""
+"""Manifests made byte by byte: what our own writer does not write."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from app.engine.model.files.manifests import EntryStatus, ManifestEntry, ManifestFile
+from app.engine.model.files.manifests import EntryStatus, ManifestFile
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.formats.avro.packers import Packing, write_packed
 from app.formats.avro.types import write_long
 from app.formats.manifests.avro_schemas import manifest_list_schema
-from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import read_manifest_list
-
-
-def read_manifest(content: bytes, manifest: ManifestFile) -> tuple[ManifestEntry, ...]:
-    """Return a manifest's entries in their order, with inherited values filled in."""
-    return tuple(ManifestColumns(manifest, content))
 
 
 def field(field_id: int, name: str, kind: Any) -> dict[str, Any]:

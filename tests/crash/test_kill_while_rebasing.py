@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx
 import pytest
@@ -16,10 +15,6 @@ from tests.crash.crashes import CrashingServer
 pytestmark = pytest.mark.slow
 WRITERS = 4
 ROUNDS = 3
-
-
-def lists_on_disk(server: CrashingServer) -> set[Path]:
-    return set((server.folder / "warehouse").rglob("snap-*.avro"))
 
 
 @pytest.mark.parametrize(

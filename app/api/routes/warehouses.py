@@ -56,14 +56,14 @@ def create_warehouse(visit: Visited) -> Response:
 def load_warehouse(visit: Visited) -> Response:
     """Show a warehouse."""
     visit.parameters()
-    name = warehouse_in_path(visit.piece("warehouse"))
+    name = warehouse_in_path(visit.warehouse_piece)
     return _shown(warehouses.load_warehouse(visit.parts.server, visit.caller(), name))
 
 
 @router.patch("/management/v1/warehouses/{warehouse}")
 def update_warehouse(visit: Visited) -> Response:
     """Change those settings of a warehouse that are given."""
-    name = warehouse_in_path(visit.piece("warehouse"))
+    name = warehouse_in_path(visit.warehouse_piece)
     change = visit.extension_body(UpdateWarehouseBody).change()
     updated = warehouses.update_warehouse(visit.parts.server, visit.caller(), name, change)
     visit.parts.warehouses.forget()
@@ -74,7 +74,7 @@ def update_warehouse(visit: Visited) -> Response:
 def drop_warehouse(visit: Visited) -> Response:
     """Drop an empty warehouse."""
     visit.parameters()
-    warehouses.drop_warehouse(visit.parts.server, visit.caller(), warehouse_in_path(visit.piece("warehouse")))
+    warehouses.drop_warehouse(visit.parts.server, visit.caller(), warehouse_in_path(visit.warehouse_piece))
     visit.parts.warehouses.forget()
     return no_content()
 

@@ -83,7 +83,7 @@ def attempt_in_turn(
     names: Collection[str],
     most: int,
     attempt: Callable[[], Sequence[Loser]],
-    lines: Collection[Hashable] = (),
+    lines: Collection[Hashable],
 ) -> Sequence[Loser]:
     """Attempt until nothing has lost a race; return what has lost the last one.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from app.client.answers import DiffPage, HistoryPage, OpenAnswer, SnapshotFilesPage, SnapshotPage
+from app.client.answers import DiffPage, HistoryPage, SnapshotFilesPage, SnapshotPage
 from app.client.http.http_calls import CatalogCalls
 from app.client.request_parts import JsonObject, given
 from app.engine.model.identifiers import TableIdentifier
@@ -18,11 +18,6 @@ class HistoryCalls(CatalogCalls):
         """Yield the snapshots of a table, newest first."""
         for page in self._calls.read_pages(SnapshotPage, self._below_table(identifier, "snapshots")):
             yield from page.snapshots
-
-    def snapshot(self, identifier: TableIdentifier, wanted: str) -> JsonObject:
-        """Return a snapshot by its id, or by a branch or tag."""
-        path = self._below_table(identifier, "snapshots", wanted)
-        return self._calls.read(OpenAnswer, "GET", path).model_dump()
 
     def files(
         self, identifier: TableIdentifier, wanted: str = "main", filter_: JsonObject | None = None

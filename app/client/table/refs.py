@@ -15,10 +15,6 @@ class RefCalls(CatalogCalls):
         """Return the branches and tags of a table, main first."""
         return self._calls.read(RefList, "GET", self._below_table(identifier, "refs")).refs
 
-    def load(self, identifier: TableIdentifier, name: str) -> RefAnswer:
-        """Return one branch or tag."""
-        return self._calls.read(RefAnswer, "GET", self._below_table(identifier, "refs", name))
-
     def change(self, identifier: TableIdentifier, name: str, body: JsonObject) -> RefReceipt:
         """Make or move a branch or tag, or change its retention, as `{"rollback-to": 5}`."""
         return self._calls.read(RefReceipt, "PUT", self._below_table(identifier, "refs", name), body=body)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.client.answers import ServerAnswer
 from app.client.http.http_calls import CatalogCalls
-from app.client.request_parts import JsonObject, given, namespace_path
+from app.client.request_parts import JsonObject, namespace_path
 from app.engine.model.identifiers import TableIdentifier
 
 CHECK_ENDPOINT = "POST /v1/{prefix}/namespaces/{namespace}/register/check"
@@ -57,16 +57,9 @@ class RegistrationCalls(CatalogCalls):
         self,
         identifier: TableIdentifier,
         metadata_location: str,
-        kind: Literal["table", "view"] = "table",
-        *,
-        overwrite: bool = False,
+        kind: Literal["table", "view"],
     ) -> RegistrationCheckAnswer:
         """Return what registering a metadata file would do; nothing is changed."""
-        body = {
-            "name": identifier.name,
-            "metadata-location": metadata_location,
-            "type": kind,
-            "overwrite": overwrite or None,
-        }
+        body = {"name": identifier.name, "metadata-location": metadata_location, "type": kind}
         path = f"{self._root}/{namespace_path(identifier.namespace)}/register/check"
-        return self._calls.read(RegistrationCheckAnswer, "POST", path, body=given(body))
+        return self._calls.read(RegistrationCheckAnswer, "POST", path, body=body)

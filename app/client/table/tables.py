@@ -7,7 +7,7 @@ from typing import Literal
 
 from app.client.answers import AdoptedTable, ExpiredSnapshots, OpenAnswer, TableAnswer
 from app.client.named import NamedCalls
-from app.client.request_parts import Changes, JsonObject, change_body, given, namespace_path
+from app.client.request_parts import JsonObject, given, namespace_path
 from app.engine.model.identifiers import TableIdentifier
 
 
@@ -42,11 +42,6 @@ class TableCalls(NamedCalls[TableAnswer]):
     def load(self, identifier: TableIdentifier, snapshots: Literal["all", "refs"] = "all") -> TableAnswer:
         """Return a table with all its snapshots, or only those that a branch or tag names."""
         return self._calls.read(TableAnswer, "GET", self._path(identifier), query={"snapshots": snapshots})
-
-    def commit_together(self, changes: Changes) -> None:
-        """Change several tables by one commit: all of them or none."""
-        body = {"table-changes": [change_body(*change) for change in changes]}
-        self._calls.send("POST", f"{self._root}/transactions/commit", body=body)
 
     register_endpoint = "register"
 

@@ -58,12 +58,10 @@ def no_ancestor(concurrent: Concurrent) -> Iterator[Conflict]:
         yield Conflict(ConflictKind.HISTORY, message, concurrent.head_id)
 
 
-def added_data_files(
-    concurrent: Concurrent, scope: Scope, operations: Operations | None = ADDING_DATA
-) -> Iterator[Conflict]:
+def added_data_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
     """Yield data files in scope that were added."""
-    ids = concurrent.ids(operations)
-    for _, manifest in concurrent.manifests(ManifestContent.DATA, operations):
+    ids = concurrent.ids(ADDING_DATA)
+    for _, manifest in concurrent.manifests(ManifestContent.DATA, ADDING_DATA):
         if manifest.added_files_count == 0 or not scope.files.may_hold(manifest):
             continue
         for entry in scope.files.live(manifest, concurrent.entries(manifest)):
@@ -239,11 +237,15 @@ def _last_changes(concurrent: Concurrent, content: ManifestContent) -> Iterable[
     return last.values()
 
 
-def came_in(concurrent: Concurrent, content: ManifestContent) -> Iterator[ManifestEntry]:
-    """Yield added files that still exist; without a history, all files that exist."""
+def _came_in(concurrent: Concurrent) -> Iterator[ManifestEntry]:
+    """Yield added data files that still exist; without a history, all that exist."""
     if not concurrent.is_known:
-        return concurrent.live_entries_at(concurrent.head_id, content)
-    return (entry for entry in _last_changes(concurrent, content) if entry.status is EntryStatus.ADDED)
+        return concurrent.live_entries_at(concurrent.head_id, ManifestContent.DATA)
+    return (
+        entry
+        for entry in _last_changes(concurrent, ManifestContent.DATA)
+        if entry.status is EntryStatus.ADDED
+    )
 
 
 def partially_matching_files(
@@ -251,7 +253,7 @@ def partially_matching_files(
 ) -> Iterator[Conflict]:
     """Yield added data files of which a filter may match some rows and not others."""
     named = {item.path for item in removed}
-    for entry in came_in(concurrent, ManifestContent.DATA):
+    for entry in _came_in(concurrent):
         file = entry.file
         if file.file_path not in named and matching.matches_in_part(file):
             message = (
@@ -262,7 +264,7 @@ def partially_matching_files(
 
 def occupied_partitions(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
     """Yield files that were added to partitions that the operation expects to be empty."""
-    for entry in came_in(concurrent, ManifestContent.DATA):
+    for entry in _came_in(concurrent):
         if scope.files.may_match(entry.file):
             message = (
                 f"Cannot commit file that conflicts with existing partition: {scope.words}, "

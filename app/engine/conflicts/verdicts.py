@@ -44,8 +44,8 @@ def verdict(
     since: Sequence[Snapshot],
     ref: str,
     *,
-    has_left_base: bool = False,
-    is_outdated: bool = False,
+    has_left_base: bool,
+    is_outdated: bool,
 ) -> tuple[bool, str]:
     """Return whether the same change can be committed on top of the head, and why or why not.
 

@@ -31,9 +31,7 @@ def bind(expression: e.Expression, schema: Schema, *, case_sensitive: bool = Tru
     )
 
 
-def bind_predicate(
-    predicate: e.Predicate, schema: Schema, *, case_sensitive: bool = True
-) -> e.BoundExpression:
+def bind_predicate(predicate: e.Predicate, schema: Schema, *, case_sensitive: bool) -> e.BoundExpression:
     """Return one predicate on a schema's columns.
 
     Raises:
@@ -121,7 +119,7 @@ def _value(literal: e.Literal, term: e.BoundTerm, kind: PrimitiveType) -> Any:
         ) from error
 
 
-def bind_term(term: e.Term, schema: Schema, *, case_sensitive: bool = True) -> e.BoundTerm:
+def bind_term(term: e.Term, schema: Schema, *, case_sensitive: bool) -> e.BoundTerm:
     """Return a term on a schema's columns.
 
     Raises:

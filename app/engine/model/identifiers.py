@@ -21,10 +21,6 @@ class Namespace:
     def __str__(self) -> str:
         return ".".join(self.levels)
 
-    @property
-    def parent(self) -> Namespace | None:
-        return Namespace(self.levels[:-1]) if len(self.levels) > 1 else None
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableIdentifier:

@@ -53,7 +53,6 @@ def write_manifest(
     format_version: int,
     content: ManifestContent = ManifestContent.DATA,
     snapshot_id: SnapshotId | None,
-    first_row_id: int | None = None,
 ) -> WrittenManifest:
     """Return a manifest of these entries, with its counts and summaries for a manifest list.
 
@@ -93,7 +92,7 @@ def write_manifest(
         ),
         [entry.file.partition for entry in kept],
     )
-    return packer.manifest(map(packer.pack, kept), counts, first_row_id)
+    return packer.manifest(map(packer.pack, kept), counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,9 +84,9 @@ class MetadataFiles:
         files: FileIO,
         location: Location,
         uuid: TableUuid,
-        registration: int = 0,
+        registration: int,
         *,
-        refs_only: bool = False,
+        refs_only: bool,
     ) -> MetadataJson | None:
         """Return kept JSON without waiting for a network; None when it must be loaded first.
 
@@ -103,7 +103,7 @@ class MetadataFiles:
         files: FileIO,
         location: Location,
         uuid: TableUuid,
-        registration: int = 0,
+        registration: int,
         *,
         refs_only: bool = False,
     ) -> MetadataJson:
@@ -212,7 +212,7 @@ class MetadataFiles:
         return TableUuid(uuid if isinstance(uuid, str) else ""), number + 1
 
     def keep(
-        self, files: FileIO, location: Location, metadata: Metadata, content: bytes, registration: int = 0
+        self, files: FileIO, location: Location, metadata: Metadata, content: bytes, registration: int
     ) -> None:
         """Remember a file that was just written and is now pointed to."""
         key = (files, type(metadata), location, metadata.uuid, registration)

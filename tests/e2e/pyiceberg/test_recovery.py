@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -54,9 +53,6 @@ class Site:
             icetower_command(self.folder, "migrate", **self.settings)
         for file in self.folder.glob("icetower.db*"):
             file.unlink()
-
-    def lose_exports(self) -> None:
-        shutil.rmtree(self.exports)
 
     @property
     def exports(self) -> Path:

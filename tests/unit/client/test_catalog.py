@@ -135,7 +135,7 @@ def test_tables() -> None:
         ok(TABLE),
         ok(TABLE),
         ok(TABLE),
-        *[httpx.Response(204)] * 3,
+        *[httpx.Response(204)] * 2,
     )
     tables = catalog.tables
 
@@ -152,7 +152,6 @@ def test_tables() -> None:
     tables.register(ORDERS, "file:/m", overwrite=True)
     tables.unregister(ORDERS)
     tables.rename(ORDERS, TableIdentifier(SALES, "b"))
-    tables.commit_together([(ORDERS, [], [])])
     tables.drop(ORDERS, purge=True)
 
     assert [(request.method, path_of(request)) for request in server.requests[2:]] == [
@@ -163,7 +162,6 @@ def test_tables() -> None:
         ("POST", f"{SALES_PATH}/register"),
         ("POST", f"{ORDERS_PATH}/unregister"),
         ("POST", "/v1/the%2Fprefix/tables/rename"),
-        ("POST", "/v1/the%2Fprefix/transactions/commit"),
         ("DELETE", f"{ORDERS_PATH}?purgeRequested=true"),
     ]
     named = {"namespace": ["eu.west", "sales"], "name": "or/ders +é"}

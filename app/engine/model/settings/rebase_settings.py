@@ -7,7 +7,7 @@ from enum import StrEnum
 
 REBASE = "icetower.rebase"
 REBASE_EXACTLY_ONCE = "icetower.rebase.exactly-once"
-_ALLOW, _REFUSE = "allow", "refuse"
+_ALLOW = "allow"
 
 
 class RebaseMode(StrEnum):

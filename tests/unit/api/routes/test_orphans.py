@@ -15,7 +15,6 @@ from app.testing import icetower_catalog
 from tests.builders.http_catalog import make_table
 
 TEN_DAYS_S = 10 * 24 * 3600.0
-GRACE = {"grace-period-ms": 3_600_000}
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ ORDERS = TableIdentifier(Namespace(("eu", "sales")), "orders")
 NAMED = {"namespace": ["eu", "sales"], "name": "orders"}
 UPDATE = {"action": "set-properties", "updates": {"a": "b"}}
 NEEDED = {"type": "assert-current-schema-id", "current-schema-id": 7}
+COMMIT = {"identifier": NAMED, "requirements": [NEEDED], "updates": [UPDATE]}
 VERDICT = {
     "identifier": NAMED,
     "would-commit": False,
@@ -31,14 +32,10 @@ VERDICT = {
 def test_commit_is_sent_to_be_judged() -> None:
     server = ScriptedServer([ok(VERDICT)])
 
-    verdict = ValidationCalls(server.calls(), "v1/wh").validate(ORDERS, [UPDATE], [NEEDED])
+    verdict = ValidationCalls(server.calls(), "v1/wh").validate_body(ORDERS, COMMIT)
 
     assert server.requests[0].url.raw_path == b"/v1/wh/namespaces/eu%1Fsales/tables/orders/validate"
-    assert json.loads(server.requests[0].content) == {
-        "identifier": NAMED,
-        "requirements": [NEEDED],
-        "updates": [UPDATE],
-    }
+    assert json.loads(server.requests[0].content) == COMMIT
     assert not verdict.would_commit
     assert verdict.error is not None
     assert (verdict.error.code, verdict.requirements[0].result) == (409, "failed")
@@ -48,11 +45,10 @@ def test_commit_is_sent_to_be_judged() -> None:
 def test_transaction_is_sent_to_be_judged() -> None:
     server = ScriptedServer([ok({"would-commit": False, "tables": [VERDICT]})])
 
-    verdict = ValidationCalls(server.calls(), "v1/wh").validate_together([(ORDERS, [UPDATE], [])])
+    verdict = ValidationCalls(server.calls(), "v1/wh").validate_transaction_body({"table-changes": [COMMIT]})
 
     assert server.requests[0].url.raw_path == b"/v1/wh/transactions/validate"
-    sent = json.loads(server.requests[0].content)
-    assert sent == {"table-changes": [{"identifier": NAMED, "requirements": [], "updates": [UPDATE]}]}
+    assert json.loads(server.requests[0].content) == {"table-changes": [COMMIT]}
     assert [table.would_commit for table in verdict.tables] == [False]
 
 

@@ -18,8 +18,6 @@ def test_names_are_shown_with_dots() -> None:
     identifier = TableIdentifier(Namespace(("a", "b.c")), "t")
 
     assert str(identifier) == "a.b.c.t"
-    assert str(identifier.namespace.parent) == "a"
-    assert Namespace(("a",)).parent is None
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,6 @@ def test_requirements_are_those_of_commits(table: Table) -> None:
     assert second.json()["error"]["conflict"]["expected"] == head
 
 
-LONG_ID = with_ids(pa.schema([pa.field("id", pa.int64(), nullable=False)]), {"id": 1})
 OF_STRINGS = with_ids(pa.schema([pa.field("id", pa.string(), nullable=False)]), {"id": 1})
 TOO_MUCH = with_ids(
     pa.schema([pa.field("id", pa.int64(), nullable=False), ("x", pa.int64())]), {"id": 1, "x": 9}
