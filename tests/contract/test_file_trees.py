@@ -253,7 +253,7 @@ def store_that_answers(*statuses: int, deletion: int = 204, body: bytes = b"") -
         "s3.secret-access-key": "secret-of-it",
     }
     try:
-        yield ConditionalPuts(StorageSettings(settings))
+        yield ConditionalPuts(StorageSettings(settings), "us-east-1")
     finally:
         server.shutdown()
         thread.join()
@@ -389,4 +389,4 @@ def test_without_keys_nothing_is_committed(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.delenv(name, raising=False)
 
     with pytest.raises(TreeRefusal, match=r"s3\.access-key-id"):
-        ConditionalPuts(StorageSettings({})).check("bucket", "")
+        ConditionalPuts(StorageSettings({}), "us-east-1").check("bucket", "")

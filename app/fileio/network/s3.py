@@ -63,7 +63,9 @@ def open_s3(settings: StorageSettings) -> ObjectStore:
             raise InvalidLocation(f"Not a key: {key!r} in {location!r}")
         return Place(filesystem, f"{bucket}/{key}" if key else bucket)
 
-    return S3Tree(locate, ConditionalPuts(settings), secrets=settings.secrets)
+    # As pyarrow has found it: in the settings, or as AWS's tools do.
+    region = _DEFAULT_REGION if filesystem.region == _FOLLOWS_NO_REDIRECT else filesystem.region
+    return S3Tree(locate, ConditionalPuts(settings, region), secrets=settings.secrets)
 
 
 class S3Tree(ObjectStore):

@@ -45,9 +45,9 @@ class ConditionalPuts:
     to be one of which it is known.
     """
 
-    def __init__(self, settings: StorageSettings) -> None:
+    def __init__(self, settings: StorageSettings, region: str) -> None:
         self._settings = settings
-        self._region = settings.find("s3.region", "client.region") or "us-east-1"
+        self._region = region
         self._refusals: dict[str, str | None] = {}
         # One for each bucket: one that does not answer must not hold up the others.
         self._locks = defaultdict[str, threading.Lock](threading.Lock)
@@ -150,10 +150,11 @@ class ConditionalPuts:
         if endpoint is None:
             endpoint, path_style = f"https://s3.{self._region}.amazonaws.com", bool(path_style)
         parts = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")
-        path = quote(key, safe="/~")
-        if path_style is False:
-            return parts.scheme == "https", f"{bucket}.{parts.netloc}", f"/{path}"
-        return parts.scheme == "https", parts.netloc, f"/{bucket}/{path}"
+        path, is_tls = quote(key, safe="/~"), parts.scheme == "https"
+        # Certificates name hosts with one more piece: where a bucket's name has dots, pyarrow puts it into the path.
+        if path_style is False and not (is_tls and "." in bucket):
+            return is_tls, f"{bucket}.{parts.netloc}", f"/{path}"
+        return is_tls, parts.netloc, f"/{bucket}/{path}"
 
     def _send(self, method: str, bucket: str, key: str, content: bytes) -> tuple[int, str]:
         keys = self._keys()
