@@ -18,7 +18,7 @@ from app.catalog.named import check_registrable
 from app.database.deletions.neighbours import Neighbour
 from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.engine.model.ids import Location
-from app.engine.model.settings.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import allows_deletes, bool_property
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
@@ -203,7 +203,7 @@ def _of_metadata(
         )
     if _is_encrypted(metadata):
         yield _refused("encrypted", "The table is encrypted with keys that this server cannot ask for")
-    if not bool_property(metadata.properties, GC_ENABLED, default=True):
+    if not allows_deletes(metadata.properties):
         is_snapshot = bool_property(metadata.properties, _SNAPSHOT_TABLE, default=False)
         yield (
             _warning(

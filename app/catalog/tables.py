@@ -18,7 +18,7 @@ from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.settings.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import allows_deletes
 from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, InvalidMetadata, PurgeRefused
@@ -128,7 +128,7 @@ def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
             raise PurgeRefused(identifier, is_read_only=True)
         # A table whose metadata is lost can still be dropped; the purge finds out that it cannot know its files.
         properties = check_unprotected(catalog, TABLES, pointer, "purge")
-        if not bool_property(properties, GC_ENABLED, default=True):
+        if not allows_deletes(properties):
             raise PurgeRefused(identifier)
 
     drop_as_seen(

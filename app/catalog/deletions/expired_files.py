@@ -29,7 +29,7 @@ from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location, TableUuid
-from app.engine.model.settings.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import allows_deletes
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import statistics_of, unreachable_files
 from app.errors import (
@@ -69,7 +69,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     pointer = catalog.server.pointers.find_locked(deletion.pointer_id)
     if pointer is not None and pointer.uuid == deletion.uuid:
         current, registration = _read(catalog, pointer), pointer.registration
-        if not bool_property(current.properties, GC_ENABLED, default=True):
+        if not allows_deletes(current.properties):
             return "kept"
     elif catalog.server.file_deletions.find_purge(deletion.uuid) is None:
         # The new owner of the table may know of files that the catalog does not know.
@@ -152,7 +152,7 @@ class _OwnTable:
     def _read(self, now: Pointer) -> None:
         try:
             metadata = self._catalog.read(TABLES, now)
-            if not bool_property(metadata.properties, GC_ENABLED, default=True):
+            if not allows_deletes(metadata.properties):
                 raise PlanOutdated
             known = self._current.snapshots_by_id
             if not self._reached:

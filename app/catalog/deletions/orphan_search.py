@@ -20,7 +20,7 @@ from app.catalog.exports.forks import find_fork, fork_text
 from app.database.connections.clock import earlier_now_ms
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
-from app.engine.model.settings.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import allows_deletes
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.orphans import NameRules, ReachedFiles, Stays, stays_by_age
 from app.errors import InvalidLocation, OrphansRefused
@@ -121,7 +121,7 @@ def check_may_delete(catalog: Catalog, pointer: Pointer, metadata: TableMetadata
             "what other writers put into its folder; use Spark's remove_orphan_files, or adopt the table first "
             "(icetower table adopt)"
         )
-    if not bool_property(metadata.properties, GC_ENABLED, default=True):
+    if not allows_deletes(metadata.properties):
         raise OrphansRefused(
             f"Cannot look for orphans of {pointer.identifier}: gc.enabled is false, so its files may belong to others"
         )

@@ -27,7 +27,7 @@ from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others
 from app.catalog.exports.forks import CLOCKS_DIFFER_MS, find_fork, fork_text
 from app.database.deletions.file_deletions import Deletion, FinalState
 from app.engine.model.ids import Location
-from app.engine.model.settings.properties import GC_ENABLED, bool_property, keeping_switch
+from app.engine.model.settings.properties import allows_deletes, keeping_switch
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.own_properties import PROTECTED
 from app.engine.retention.reachability import Expired, statistics_of, unreachable_files
@@ -121,7 +121,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
         raise InvalidMetadata(f"{absence or gone}; what is left of the table's files stays") from None
     if deletion.empty_looks:
         catalog.server.file_deletions.note_empty_looks(deletion, 0)
-    if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):
+    if metadata.uuid != deletion.uuid or not allows_deletes(metadata.properties):
         # With another uuid it is not the file that was dropped, but one that took its place.
         return "kept"
     if keeping_switch(metadata.properties.get(PROTECTED)):

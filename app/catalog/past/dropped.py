@@ -21,7 +21,7 @@ from app.database.pointers.history import UNREGISTERED
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier, check_namespace
-from app.engine.model.settings.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import allows_deletes
 from app.errors import (
     CorruptMetadata,
     InvalidRequest,
@@ -311,5 +311,5 @@ def _check_gc(catalog: Catalog, entry: Dropped) -> None:
         metadata = catalog.read(TABLES, entry.pointer)
     except (MetadataFileMissing, CorruptMetadata):
         return  # The purge finds out that it cannot know the files.
-    if not bool_property(metadata.properties, GC_ENABLED, default=True):
+    if not allows_deletes(metadata.properties):
         raise PurgeRefused(entry)

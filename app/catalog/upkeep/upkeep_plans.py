@@ -19,7 +19,7 @@ from app.engine.model.ancestry import ancestors
 from app.engine.model.data_types.types import ListType, MapType
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import LONGEST_LEASE_MS, SUCCEEDED, Job, JobState
-from app.engine.model.settings.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import allows_deletes
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.own_properties import DAY_MS, MOVED_TO
 from app.engine.retention.expired_snapshots import ExpiryWish, plan_expiry
@@ -114,7 +114,7 @@ def _condition(
             None,
         ),
         latest_partitions=latest_partitions(metadata, facts.files),
-        allows_deletes=bool_property(metadata.properties, GC_ENABLED, default=True),
+        allows_deletes=allows_deletes(metadata.properties),
         is_encrypted=metadata.is_encrypted,
         has_collections=any(
             isinstance(column.field.type, ListType | MapType)

@@ -9,7 +9,7 @@ from app.engine.health.facts import MetadataFacts, StatisticsFacts, SummaryTotal
 from app.engine.model.ancestry import ancestors
 from app.engine.model.document import MAX_LONG, find_count
 from app.engine.model.ids import SnapshotId
-from app.engine.model.settings.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import allows_deletes
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.known import Origin
@@ -73,7 +73,7 @@ def metadata_facts(metadata: TableMetadata, snapshot: Snapshot | None, metadata_
         target_file_bytes=target_file_bytes(metadata.properties),
         target_delete_file_bytes=_bytes(metadata.properties, _TARGET_DELETE_FILE_SIZE),
         is_encrypted=metadata.is_encrypted,
-        allows_deletes=bool_property(metadata.properties, GC_ENABLED, default=True),
+        allows_deletes=allows_deletes(metadata.properties),
         max_snapshot_age_ms=int(text_in_force({Origin.TABLE: metadata.properties}, MAX_SNAPSHOT_AGE) or 0),
         flawed_properties=tuple(flaws_of(metadata.properties)),
         statistics=_statistics(metadata, snapshot, (item.snapshot_id for item in metadata.statistics)),

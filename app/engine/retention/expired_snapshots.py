@@ -12,7 +12,7 @@ from app.engine.model.files.manifests import ManifestSource
 from app.engine.model.files.partition_values import schema_with_sources
 from app.engine.model.ids import SchemaId, SnapshotId, SpecId
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
-from app.engine.model.settings.properties import GC_ENABLED, bool_property, int_property
+from app.engine.model.settings.properties import allows_deletes, int_property
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import ExpiryRefused
@@ -128,7 +128,7 @@ def check_collection_is_on(metadata: TableMetadata) -> None:
     Raises:
         ExpiryRefused: gc.enabled is false.
     """
-    if not bool_property(metadata.properties, GC_ENABLED, default=True):
+    if not allows_deletes(metadata.properties):
         raise ExpiryRefused(
             "Cannot expire snapshots: GC is disabled (gc.enabled is false), so deleting files may corrupt other tables"
         )

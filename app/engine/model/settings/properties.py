@@ -69,6 +69,11 @@ def bool_property(properties: Mapping[str, str], name: str, *, default: bool) ->
     return default if value is None else value.strip().lower() == "true"
 
 
+def allows_deletes(properties: Mapping[str, str]) -> bool:
+    """Return whether a table allows its files to be deleted: `gc.enabled` is not set, or `true`."""
+    return bool_property(properties, GC_ENABLED, default=True)
+
+
 def keeping_switch(value: str | None) -> bool:
     """Return a switch that keeps something from being lost.
 
