@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from app.catalog.slots.retries import retries_of
+from app.engine.change.logs import DEFAULT_PREVIOUS_VERSIONS
+from app.engine.change.view_apply import DEFAULT_HISTORY_ENTRIES
 from app.engine.model.settings.guard_settings import guard_settings
+from app.engine.model.settings.properties import (
+    GC_ENABLED,
+    PREVIOUS_VERSIONS_MAX,
+    VIEW_HISTORY_ENTRIES,
+    allows_deletes,
+    bool_property,
+)
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import (
     KNOWN_PROPERTIES,
@@ -14,6 +24,13 @@ from app.engine.properties.lookup import (
     find_property,
     flaw_of_inherited,
 )
+from app.engine.retention.expired_snapshots import (
+    DEFAULT_MAX_SNAPSHOT_AGE_MS,
+    DEFAULT_MIN_SNAPSHOTS,
+    MAX_SNAPSHOT_AGE,
+    MIN_SNAPSHOTS,
+)
+from app.engine.scan.scan_splits import SplitSettings
 from app.errors import InvalidUpdate
 
 
@@ -120,6 +137,21 @@ def test_names_are_known_once_and_their_defaults_make_sense() -> None:
     for known in KNOWN_PROPERTIES:
         assert known.default is None or known.kind.flaw(known.default) is None, known.name
         assert known.meaning.endswith("."), known.name
+
+
+def test_shown_defaults_are_those_that_the_server_works_with() -> None:
+    shown = {known.name: known.default for known in KNOWN_PROPERTIES if known.default is not None}
+
+    assert retries_of(shown) == retries_of({})
+    assert SplitSettings.of(shown) == SplitSettings.of({})
+    worked_with = {
+        MAX_SNAPSHOT_AGE: DEFAULT_MAX_SNAPSHOT_AGE_MS,
+        MIN_SNAPSHOTS: DEFAULT_MIN_SNAPSHOTS,
+        PREVIOUS_VERSIONS_MAX: DEFAULT_PREVIOUS_VERSIONS,
+        VIEW_HISTORY_ENTRIES: DEFAULT_HISTORY_ENTRIES,
+    }
+    assert {name: int(shown[name]) for name in worked_with} == worked_with
+    assert bool_property(shown, GC_ENABLED, default=False) is allows_deletes({})
 
 
 def test_property_of_a_column_is_known_by_its_beginning() -> None:
