@@ -70,7 +70,7 @@ def bool_property(properties: Mapping[str, str], name: str, *, default: bool) ->
 
 
 def allows_deletes(properties: Mapping[str, str]) -> bool:
-    """Return whether a table allows its files to be deleted: `gc.enabled` is not set, or `true`."""
+    """Return whether a table's files may be deleted: `gc.enabled` is `true` or not set."""
     return bool_property(properties, GC_ENABLED, default=True)
 
 
