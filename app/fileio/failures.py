@@ -105,12 +105,17 @@ def _reason(error: Exception, secrets: Iterable[str]) -> str:
 
 def hidden(error: Exception, secrets: Iterable[str]) -> str:
     """Return an error's text without secrets; they leave the error, too, which the log shows."""
-    shown = str(error)
-    # The longest first: one may be a part of another.
-    for secret in sorted(secrets, key=len, reverse=True):
-        shown = shown.replace(secret, "***")
+    shown = without_secrets(str(error), secrets)
     if shown != str(error):
         error.args = (shown,)
         if isinstance(error, OSError):
             error.strerror = shown
     return shown
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Return a text in which no secret is shown."""
+    # The longest first: one may be a part of another.
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text

@@ -322,6 +322,19 @@ def test_a_conflict_at_the_same_moment_is_tried_again() -> None:
         assert puts.put("bucket", "v2", b"x")
 
 
+def test_no_secret_that_a_store_repeats_is_shown() -> None:
+    """AWS repeats a session token that it does not take, and a cut one would still be most of it."""
+    body = b"<Code>InvalidToken</Code>" + b"." * 360 + b"<Token>secret-of-it</Token>"
+    with store_that_answers(403, body=body) as puts, pytest.raises(FilesUnavailable) as refused:
+        puts.put("bucket", "v2", b"x")
+    with store_that_answers(500, body=body) as puts, pytest.raises(ReplyLost) as lost:
+        puts.put("bucket", "v2", b"x")
+
+    assert "InvalidToken" in str(refused.value)
+    assert "secret" not in str(refused.value)
+    assert "secret" not in str(lost.value)
+
+
 @pytest.mark.parametrize("status", [0, 500, 502])
 def test_a_reply_that_does_not_say_what_was_done_is_none(status: int) -> None:
     with store_that_answers(status) as puts, pytest.raises(ReplyLost):

@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from app.errors import FilesUnavailable, Throttled
+from app.fileio.failures import without_secrets
 from app.fileio.storage_settings import StorageSettings
 from app.tree_errors import TreeRefusal
 
@@ -24,6 +25,9 @@ _SERVICE: Final = "s3"
 _TAKEN, _AT_THE_SAME_TIME = 412, 409
 _TRIES: Final = 5
 _TIMEOUT_S: Final = 15.0
+_LONGEST_ANSWER: Final = 16 << 10
+"""So much is read: AWS repeats a session token that it does not take, and what is cut off is not found."""
+_SHOWN: Final = 400
 
 
 class ReplyLost(Exception):
@@ -170,7 +174,9 @@ class ConditionalPuts:
         try:
             connection.request(method, path, body=content, headers=headers)
             answer = connection.getresponse()
-            return answer.status, answer.read(400).decode("utf-8", "replace")
+            said = answer.read(_LONGEST_ANSWER).decode("utf-8", "replace")
+            secrets = [*self._settings.secrets, *filter(None, (keys.secret, keys.token))]
+            return answer.status, without_secrets(said, secrets)[:_SHOWN]
         finally:
             connection.close()
 
