@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from app.client.answers import AppendAnswer
 from app.client.http.http_calls import CatalogCalls
@@ -19,6 +19,7 @@ class AppendCalls(CatalogCalls):
         files: Sequence[str | JsonObject],
         *,
         branch: str | None = None,
+        summary: Mapping[str, str] | None = None,
         allow_duplicates: bool = False,
         partition_from_path: bool = False,
         requirements: Sequence[JsonObject] = (),
@@ -28,6 +29,7 @@ class AppendCalls(CatalogCalls):
             {
                 "files": [{"file-path": file} if isinstance(file, str) else file for file in files],
                 "branch": branch,
+                "summary": dict(summary) if summary else None,
                 "allow-duplicates": allow_duplicates or None,
                 "partition-from-path": partition_from_path or None,
                 "requirements": [*requirements] or None,
