@@ -45,6 +45,9 @@ def new_table_metadata(
 
     Spec: #table-metadata-fields
     """
+    leaves_codec_open = props.leaves_codec_open(properties)
+    if leaves_codec_open:
+        properties = {name: value for name, value in properties.items() if name != props.PARQUET_COMPRESSION}
     check_properties(properties)
     version = _format_version(properties)
     check_schema(schema)
@@ -53,7 +56,8 @@ def new_table_metadata(
     fresh = fresh.with_id(0)
     check_format_version(fresh, version)
     kept = {name: value for name, value in properties.items() if name not in props.RESERVED}
-    kept.setdefault(props.PARQUET_COMPRESSION, DEFAULT_PARQUET_CODEC)
+    if not leaves_codec_open:
+        kept.setdefault(props.PARQUET_COMPRESSION, DEFAULT_PARQUET_CODEC)
     props.check_column_metrics(kept, fresh)
     bound = _bind(spec, fresh, new_ids, version)
     sorted_by = _renumber_order(order, new_ids, fresh)

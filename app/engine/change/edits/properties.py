@@ -9,7 +9,12 @@ from app.engine.change.draft import MetadataDraft
 from app.engine.model.format_versions import MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.schema import check_format_version
-from app.engine.model.settings.properties import FORMAT_VERSION, RESERVED
+from app.engine.model.settings.properties import (
+    FORMAT_VERSION,
+    PARQUET_COMPRESSION,
+    RESERVED,
+    leaves_codec_open,
+)
 from app.engine.properties.lookup import check_properties
 from app.errors import InvalidUpdate
 
@@ -69,8 +74,12 @@ def set_properties(draft: MetadataDraft, update: u.SetProperties) -> None:
     """Merge properties; setting equal values counts as a change, as in the reference."""
     if not update.updates:
         return
-    check_settable(update.updates)
-    draft.properties.update(update.updates)
+    changed = dict(update.updates)
+    if leaves_codec_open(changed):
+        del changed[PARQUET_COMPRESSION]
+        draft.properties.pop(PARQUET_COMPRESSION, None)
+    check_settable(changed)
+    draft.properties.update(changed)
     draft.has_changes = True
 
 

@@ -48,6 +48,14 @@ RESERVED = frozenset(
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
+def leaves_codec_open(properties: Mapping[str, str]) -> bool:
+    """Whether properties say that no codec is chosen for Parquet, not even by default.
+
+    Trino says that with an empty text, and takes it away again. Stored, it would be a codec that does not exist.
+    """
+    return properties.get(PARQUET_COMPRESSION) == ""
+
+
 def int_property(properties: Mapping[str, str], name: str, default: int) -> int:
     """Return a whole number.
 

@@ -165,6 +165,19 @@ def test_codec_that_was_chosen_stays() -> None:
     assert metadata.properties == {"write.parquet.compression-codec": "gzip"}
 
 
+def test_empty_codec_is_not_stored_and_keeps_the_default_away() -> None:
+    # So Trino 483 creates every table, and CREATE TABLE AS.
+    metadata = created(
+        properties={
+            "write.format.default": "PARQUET",
+            "format-version": "2",
+            "write.parquet.compression-codec": "",
+        }
+    )
+
+    assert metadata.properties == {"write.format.default": "PARQUET"}
+
+
 @pytest.mark.parametrize(
     ("given", "stored"),
     [

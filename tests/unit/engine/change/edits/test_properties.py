@@ -211,3 +211,21 @@ def test_key_of_an_encrypted_table_can_be_named_again(updates: list[Json]) -> No
     base = table(3, properties={"encryption.key-id": "k"})
 
     assert committed(base, *updates).properties == {"encryption.key-id": "k"}
+
+
+def test_empty_parquet_codec_means_that_none_is_chosen() -> None:
+    base = table(2)
+    chosen: Json = {"action": "set-properties", "updates": {"write.parquet.compression-codec": "gzip"}}
+    given: Json = {
+        "action": "set-properties",
+        "updates": {"write.parquet.compression-codec": "", "write.format.default": "PARQUET"},
+    }
+    taken_back: Json = {"action": "remove-properties", "removals": ["write.parquet.compression-codec"]}
+
+    for updates in ([given], [chosen, given], [given, taken_back]):
+        draft = applied(base, *updates)
+        assert draft.has_changes
+        assert draft.properties == {**base.properties, "write.format.default": "PARQUET"}
+    assert refusal(
+        2, {"action": "set-properties", "updates": {"write.parquet.compression-codec": " "}}
+    ).startswith("Table property write.parquet.compression-codec must be ")
