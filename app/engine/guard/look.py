@@ -268,7 +268,8 @@ class _Look:
                 f"moves the rows of {file} to another partition spec with sequence number {lost.age}, where "
                 f"equality deletes of sequence number {lost.delete.data_sequence_number} do not apply to them any "
                 f"more, {delete} among them; a rewrite that gives them a new number keeps the deletes (Spark's option "
-                "use-starting-sequence-number=false)",
+                "use-starting-sequence-number=false), and so does any rewrite while the writer of these deletes is "
+                "stopped",
                 file,
             )
 

@@ -80,7 +80,8 @@ def test_rows_that_came_back_are_named_with_the_deletes() -> None:
     assert finding.message == (
         "snapshot 102 moves the rows of old to another partition spec with sequence number 1, where equality deletes "
         "of sequence number 2 do not apply to them any more, deletes among them; a rewrite that gives them a new "
-        "number keeps the deletes (Spark's option use-starting-sequence-number=false)"
+        "number keeps the deletes (Spark's option use-starting-sequence-number=false), and so does any rewrite while "
+        "the writer of these deletes is stopped"
     )
 
 
