@@ -168,7 +168,7 @@ REFS = [
     moving("to a text", "Invalid body: snapshot-id: Input should be a valid integer", snapshot_id="1001"),
     moving(
         "before time began",
-        "Snapshot does not exist: none is known to have been current at -1",
+        "Snapshot does not exist: none is known to have been current at -1 (1969-12-31T23:59:59.999+00:00)",
         404,
         NO_SNAPSHOT,
         timestamp_ms=-1,

@@ -16,7 +16,7 @@ from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import print_json, print_json_list, remark
 from app.cli.terminal.rendering import print_facts, print_table
-from app.cli.terminal.texts import counted, moment_text
+from app.cli.terminal.texts import counted, exact_moment_text, moment_text
 from app.client.http.failures import CatalogRefused
 from app.engine.model.refs import MAIN_BRANCH
 
@@ -76,7 +76,7 @@ def _snapshot_cells(snapshot: Json) -> list[object]:
         summary.get("added-records"),
         summary.get("deleted-records"),
         summary.get("total-records"),
-        moment_text(snapshot.get("timestamp-ms")),
+        exact_moment_text(snapshot.get("timestamp-ms")),
     ]
 
 
@@ -104,8 +104,8 @@ def show_history(
         reigns = [
             [
                 entry["snapshot-id"],
-                moment_text(entry["since-ms"]),
-                moment_text(entry.get("until-ms")) or "now",
+                exact_moment_text(entry["since-ms"]),
+                exact_moment_text(entry.get("until-ms")) or "now",
             ]
             for entry in found.current
         ]
@@ -115,7 +115,7 @@ def show_history(
     events = [
         [
             event["sequence"],
-            moment_text(event["at-ms"]),
+            exact_moment_text(event["at-ms"]),
             event["event"],
             event["author"],
             event["request-id"],

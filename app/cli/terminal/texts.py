@@ -38,6 +38,20 @@ def moment_text(epoch_ms: object) -> str:
         return str(epoch_ms)
 
 
+def exact_moment_text(epoch_ms: object) -> str:
+    """Return a time to the millisecond, as `--to-time`, `--at` and `lake@TIME` take it.
+
+    To the second it would stand for a moment before, when something else was current.
+    """
+    if not isinstance(epoch_ms, int):
+        return ""
+    try:
+        moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(epoch_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def plain(text: str) -> str:
     """Return text that does nothing to a terminal, at most `LONGEST_TEXT` characters of it.
 

@@ -10,6 +10,7 @@ from typing import Final, Literal, assert_never
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.change.updates import SetSnapshotRef
 from app.engine.model.ancestry import ancestors, is_ancestor
+from app.engine.model.data_types.moments import timestamp_text
 from app.engine.model.ids import SnapshotId
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
 from app.engine.model.snapshot import Snapshot
@@ -226,7 +227,8 @@ def _as_of(metadata: TableMetadata, name: str, present: SnapshotRef | None, time
         for entry in reversed(metadata.snapshot_log):
             if entry.timestamp_ms <= timestamp_ms:
                 return snapshot_by_id(metadata, entry.snapshot_id).snapshot_id
-    raise NoSuchSnapshot(f"none is known to have been current at {timestamp_ms}")
+    moment = timestamp_text(timestamp_ms, 1000, with_zone=True)
+    raise NoSuchSnapshot(f"none is known to have been current at {timestamp_ms} ({moment})")
 
 
 def set_ref(metadata: TableMetadata, change: RefChange, snapshot_id: SnapshotId) -> SetSnapshotRef:

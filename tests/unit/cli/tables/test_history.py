@@ -82,6 +82,19 @@ def test_history_tells_what_was_current_and_who_moved_the_table(icetower: Icetow
     assert [event["event"] for event in as_json["events"]][-1] == "created"
 
 
+def test_times_in_history_lead_back_to_what_stands_beside_them(icetower: Icetower, written: str) -> None:
+    shown = icetower("table", "history", written).out.splitlines()
+    newest, oldest = (line.split("   ") for line in shown[2:4])
+
+    back = icetower("table", "rollback", written, "--to-time", oldest[1], "--json")
+    ahead = icetower("table", "set-ref", written, "main", "--snapshot", newest[0])
+    again = icetower("table", "rollback", written, "--to-time", newest[1], "--json")
+
+    assert (back.status, str(back.json["snapshot-id-after"])) == (0, oldest[0])
+    assert ahead.status == 0
+    assert str(again.json["snapshot-id-after"]) == newest[0]
+
+
 def test_diff_is_shown_in_numbers_partitions_and_files(icetower: Icetower, written: str) -> None:
     shown = icetower("table", "diff", written, "audit", "main", "--files").out
     as_json = icetower("table", "diff", written, "audit", "main", "--json").json
