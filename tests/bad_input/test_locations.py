@@ -17,7 +17,10 @@ TABLES, VIEWS, REGISTER, REGISTER_VIEW = (
 )
 TABLE = f"{TABLES}/v2"
 COLUMNS = {"type": "struct", "fields": [{"id": 1, "name": "id", "type": "long", "required": True}]}
-OUTSIDE = "…: it is outside warehouse default, whose tables lie below $WAREHOUSE"
+OUTSIDE = (
+    "…: it is outside warehouse default, whose tables lie below $WAREHOUSE; the storage setting allowed-locations of "
+    "the warehouse adds others"
+)
 
 ELSEWHERE: list[tuple[str, str, str]] = [
     ("beside the warehouse", "$OUTSIDE/x", OUTSIDE),

@@ -37,6 +37,7 @@ _NO_SCHEME = (
     "; without a scheme it means a path in the warehouse's bucket, or a local file: write it as these, or leave it "
     "out, and the catalog chooses one"
 )
+_MORE_PLACES = "; the storage setting allowed-locations of the warehouse adds others"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_FOLDER_NAME = 200
 """File systems hold names of 255 bytes; clients may append to one."""
@@ -82,7 +83,7 @@ def check_location(catalog: Catalog, location: str, what: str) -> None:
     hint = (
         _NO_SCHEME
         if location.startswith("/") and scheme_of(catalog.warehouse.root_location) != "file"
-        else ""
+        else _MORE_PLACES
     )
     raise InvalidLocation(
         f"Invalid {what} {location[:500]!r}: it is outside warehouse {catalog.warehouse.name}, whose tables lie below "
