@@ -18,9 +18,9 @@ API = description()
 
 ADDED_STATUSES: dict[str, frozenset[str]] = {
     # The warehouse may be shown as it was, and the files of that time be gone.
-    **dict.fromkeys(
-        ("loadTable", "tableExists", "planTableScan", "loadView", "viewExists"), frozenset({"410"})
-    ),
+    **dict.fromkeys(("loadTable", "tableExists", "planTableScan", "loadView"), frozenset({"410"})),
+    # The specification leaves out that a caller may not ask.
+    "viewExists": frozenset({"403", "410"}),
     # A prefix may name no warehouse.
     "createNamespace": frozenset({"404"}),
     # A purge or an unregister of a table that never stands still gives up in the end.
@@ -114,6 +114,14 @@ def test_operation_is_described_in_full(key: str) -> None:
     for parameter in parameters(key):
         assert parameter["description"]
         assert parameter["required"] is (parameter["in"] == "path")
+
+
+@pytest.mark.parametrize("key", DESCRIBED)
+def test_operation_has_the_statuses_of_what_is_refused_before_its_route(key: str) -> None:
+    operation = DESCRIBED[key]
+    refusals = {"403"} | (ADDED_FOR_BODIES if "requestBody" in operation else set())
+
+    assert refusals <= frozenset(operation["responses"])
 
 
 def bodies(key: str) -> Iterator[dict[str, Any]]:
