@@ -39,7 +39,7 @@ coverage: java $(STAMP)  ## Run the whole test suite and show which lines and br
 nightly: java $(STAMP)  ## Run the test suite with thousands of random cases instead of fifty each
 	@scripts/test --nightly $(ARGS)
 
-bench: $(STAMP)  ## Run the benchmarks and print their tables
+bench: $(STAMP)  ## Run all benchmarks and write benchmarks/RESULTS.md, 45 minutes (ARGS="loads commits": only print these)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 bench-contention: $(STAMP)  ## Measure many writers on one table, 25 minutes, and write docs/contention.md (ARGS=--quick: 3)

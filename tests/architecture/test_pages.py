@@ -77,6 +77,15 @@ def test_the_table_of_settings_is_nowhere_else() -> None:
     assert tables == []
 
 
+def test_the_table_of_benchmarks_names_all_of_them() -> None:
+    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    runner = (ROOT / "benchmarks" / "__main__.py").read_text(encoding="utf-8")
+
+    named = set(re.findall(r"^\| (\w+) \| ", page, re.MULTILINE)) - {"name"}
+
+    assert named == set(re.findall(r'^ {12}"(\w+)": \(', runner, re.MULTILINE))
+
+
 def test_every_relative_link_leads_somewhere() -> None:
     broken = [
         f"{shown(page)}: {target}"
