@@ -38,12 +38,12 @@ def run_server(flags: Mapping[str, object], config_file: Path | None) -> None:
         gc.disable()
         from app.cli.server.serving import prepare_once, serve
 
-        prepare_once(settings)
-        _introduce(settings)
+        warehouse_location = prepare_once(settings)
+        _introduce(settings, warehouse_location)
         serve(settings, listeners, cpus)
 
 
-def _introduce(settings: Settings) -> None:
+def _introduce(settings: Settings, warehouse_location: str) -> None:
     """Print on standard error where everything is; standard output has the log lines."""
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     processes = "1 process" if settings.workers == 1 else f"{settings.workers} processes"
@@ -51,12 +51,17 @@ def _introduce(settings: Settings) -> None:
     remark(f"  database   {mask_url_password(settings.database_url.get_secret_value())}")
     if settings.management != ON:
         remark(f"  management {settings.management}")
-    remark(f"  warehouse  {settings.default_warehouse} at {settings.default_warehouse_location}")
+    remark(f"  warehouse  {settings.default_warehouse} at {warehouse_location}")
     if not is_loopback(settings.host):
         warn(
             f"There is no authentication, and Icetower listens on {settings.host}: everyone who reaches port "
             f"{settings.port} can read, change and drop every table. Put a proxy that authenticates in front of it, or "
             "listen on 127.0.0.1."
+        )
+    if 0 < settings.orphan_age_hours < 1:
+        warn(
+            f"The setting orphan_age_hours is {settings.orphan_age_hours}: files of a commit that takes longer may be "
+            "deleted before it lands. Set it to an hour at least, or to 0, and none is deleted for its age."
         )
 
 

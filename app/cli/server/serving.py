@@ -37,19 +37,18 @@ from app.settings import Settings
 from app.telemetry import configure_logging, log_lines
 
 
-def prepare_once(settings: Settings) -> None:
-    """Prepare the database, so that a refusal is one line and an exit status.
+def prepare_once(settings: Settings) -> str:
+    """Prepare the database, and return where the default warehouse is.
 
-    Each process does it again.
+    So a refusal is one line and an exit status. Each process prepares it again.
 
     Raises like `app.main.prepare`.
     """
     _log_from(settings)
     if settings.workers > 1 and HAS_FORKS:
         # Libraries that reach stores and databases start threads, and no process with threads may be forked.
-        in_a_child(partial(_prepare, settings))
-    else:
-        _prepare(settings)
+        return in_a_child(partial(_prepare, settings))
+    return _prepare(settings)
 
 
 def serve(settings: Settings, listeners: Listeners, cpus: Cpus | None) -> None:
@@ -99,7 +98,7 @@ def application(settings: Settings, cpus: Cpus | None, opened: FileIdentity | No
     return app
 
 
-def _prepare(settings: Settings) -> None:
+def _prepare(settings: Settings) -> str:
     with (
         naming_database(settings.database_url.get_secret_value()),
         closing(open_database(settings)) as database,
@@ -107,6 +106,8 @@ def _prepare(settings: Settings) -> None:
         server = build_server(settings, database)
         prepare(settings, database, server)
         _warn_of_what_cannot_be_written(settings, database, server)
+        warehouse = server.warehouses.find(settings.default_warehouse)
+        return settings.default_warehouse_location if warehouse is None else warehouse.root_location
 
 
 def _warn_of_what_cannot_be_written(settings: Settings, database: Database, server: Server) -> None:

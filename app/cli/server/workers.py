@@ -34,20 +34,27 @@ _START_AGAIN_S = 2.0
 _LOOK_FOR_END_S = 0.2
 
 
-def in_a_child(work: Callable[[], None]) -> None:
-    """Do something in a process of its own, which leaves nothing in this one, and wait for it.
+def in_a_child(work: Callable[[], str]) -> str:
+    """Do work in a process of its own, which leaves nothing in this one; return its answer.
 
     Raises:
         Exit: the work failed. What it raised has gone on in the child, up to where it is shown to the user.
     """
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        work()
+        os.close(reader)
+        answer = work().encode(errors="surrogateescape")
         sys.stdout.flush()
+        os.write(writer, answer)
         os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        answer = pipe.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status:
         raise typer.Exit(status if status > 0 else 1)
+    return answer.decode(errors="surrogateescape")
 
 
 def share_memory() -> None:

@@ -36,6 +36,21 @@ def test_a_server_says_where_it_is_answers_logs_and_stops(folder: Path, stop: si
     assert not [line for line in logged if line["level"] != "info"]
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_says_where_its_warehouse_is_and_not_where_the_settings_would_have_it(
+    folder: Path, workers: str
+) -> None:
+    with serving() as (_, said):
+        made = said[2]
+    with serving("--default-warehouse-location", str(folder / "elsewhere"), "--workers", workers) as (
+        _,
+        said,
+    ):
+        again = said[2]
+
+    assert again == made == f"  warehouse  default at file://{folder}/.icetower/warehouse"
+
+
 @pytest.mark.parametrize("name", ["50% off", "per%20cent", "why?"])
 def test_the_database_lies_in_the_working_directory_whatever_that_is_called(
     folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -63,6 +78,17 @@ def test_the_network_is_warned_about(folder: Path) -> None:
 
     assert f"http://0.0.0.0:{port_in(said)}" in said[0]
     assert warning.startswith("WARNING  There is no authentication, and Icetower listens on 0.0.0.0")
+
+
+def test_an_age_of_orphans_that_commits_may_outlast_is_warned_about(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ICETOWER_ORPHAN_AGE_HOURS", "0.5")
+    with serving() as (process, _):
+        assert process.stderr is not None
+        warning = process.stderr.readline()
+
+    assert warning.startswith("WARNING  The setting orphan_age_hours is 0.5: ")
 
 
 def test_a_database_that_does_not_answer_is_told_in_one_line(folder: Path) -> None:
