@@ -103,13 +103,19 @@ def set_ref(
     - `icetower table set-ref eu.sales.orders main --cherry-pick 3051729675574597004`
     """
     identifier = identifier_from(name, separator)
+    where = {
+        "snapshot-id": ("--snapshot", snapshot),
+        "ref": ("--to", to),
+        "fast-forward-to": ("--fast-forward-to", fast_forward_to),
+        "cherry-pick": ("--cherry-pick", cherry_pick),
+        "publish": ("--publish", publish),
+    }
+    places = [option for option, place in where.values() if place is not None]
+    if len(places) > 1:
+        raise typer.BadParameter(f"only one of {', '.join(places)} can say where to")
     body = {
         "type": "tag" if tag else None,
-        "snapshot-id": snapshot,
-        "ref": to,
-        "fast-forward-to": fast_forward_to,
-        "cherry-pick": cherry_pick,
-        "publish": publish,
+        **{member: place for member, (_, place) in where.items()},
         "min-snapshots-to-keep": min_snapshots_to_keep,
         "max-snapshot-age-ms": max_snapshot_age_ms,
         "max-ref-age-ms": max_ref_age_ms,

@@ -82,6 +82,13 @@ def test_rollback_that_does_not_say_where_to_is_wrong_usage(
     assert icetower("table", "rollback", "a.b", *where).status == 2
 
 
+def test_two_places_for_a_ref_are_wrong_usage_in_the_words_of_the_options(icetower: Icetower) -> None:
+    refused = icetower("table", "set-ref", "a.b", "main", "--to", "audit", "--cherry-pick", "7")
+
+    assert refused.status == 2
+    assert "only one of --to, --cherry-pick can say where to" in " ".join(refused.err.split())
+
+
 @pytest.mark.parametrize(
     ("text", "milliseconds"),
     [
