@@ -174,9 +174,21 @@ def _print_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
+def _after_the_command(option: typer.CallbackParam, given: str | None) -> None:
+    if given is not None:
+        name = option.opts[0]
+        raise typer.BadParameter(
+            f"it goes after the command, as in `icetower table list sales {name} {given}`", param_hint=name
+        )
+
+
 def _icetower(
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    _uri: Annotated[str | None, typer.Option("--uri", callback=_after_the_command, hidden=True)] = None,
+    _warehouse: Annotated[
+        str | None, typer.Option("--warehouse", callback=_after_the_command, hidden=True)
+    ] = None,
 ) -> None:
     """Take the options of the command itself; its help text is above."""

@@ -1,4 +1,4 @@
-"""Commands that tables and views have alike: list, show, rename and unregister."""
+"""Commands that tables and views have alike: list, show, rename, register and unregister."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def named_group(kind: NamedKind, help_text: str) -> typer.Typer:
     _add_list(commands, kind)
     _add_show(commands, kind)
     _add_rename(commands, kind)
+    _add_register(commands, kind)
     _add_unregister(commands, kind)
     return commands
 
@@ -129,6 +130,34 @@ def _add_rename(commands: typer.Typer, kind: NamedKind) -> None:
         with connected(uri, warehouse) as catalog:
             kind.calls(catalog).rename(source, destination)
         print_line(f"Renamed {noun} {name} to {new_name}.")
+
+
+def _add_register(commands: typer.Typer, kind: NamedKind) -> None:
+    noun, example = kind.noun, kind.example
+
+    @commands.command(
+        "register",
+        help=f"""Take a {noun} into the catalog whose metadata file is already there.
+
+        For example:
+
+        - `icetower {noun} register {example} s3://lake/{example.rpartition(".")[2]}/metadata/00007-4f0c.metadata.json`
+        """,
+    )
+    def register(
+        name: str = _name_of(kind),
+        metadata_location: str = typer.Argument(..., metavar="METADATA", help=f"The {noun}'s metadata file."),
+        overwrite: Annotated[
+            bool, typer.Option("--overwrite", help="Let the one of this name point there from now on.")
+        ] = False,
+        uri: Uri = None,
+        warehouse: Warehouse = None,
+        separator: Separator = ".",
+    ) -> None:
+        identifier = identifier_from(name, separator)
+        with connected(uri, warehouse) as catalog:
+            loaded = kind.calls(catalog).register(identifier, metadata_location, overwrite=overwrite)
+        print_line(f"Registered {noun} {name} at {loaded.metadata_location}.")
 
 
 def _add_unregister(commands: typer.Typer, kind: NamedKind) -> None:

@@ -1,4 +1,4 @@
-"""`icetower view`: list, show, rename, unregister and drop views."""
+"""`icetower view`: list, show, rename, register, unregister and drop views."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ commands = named_group(
         calls=lambda catalog: catalog.views,
         facts=view_facts,
     ),
-    """List, show, rename, unregister and drop views.
+    """List, show, rename, register, unregister and drop views.
 
 A view is written `namespace.view`. For names that contain dots choose another separator:
 `icetower view show eu.west/orders --separator /`. Views are created by Spark, Trino, PyIceberg and others.""",

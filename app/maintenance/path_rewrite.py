@@ -11,6 +11,7 @@ from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.settings.properties import ENCRYPTION_KEY_ID
+from app.fileio.locations import flaw_of
 from app.fileio.network.network_stores import SETTINGS
 from app.fileio.schemes import files_for
 from app.maintenance.spark.mounted_catalogs import mounted
@@ -38,8 +39,12 @@ def plan(change: PathChange, staging: Location | None, properties: Mapping[str, 
     """Return the call.
 
     Raises:
-        JobRefused: the prefixes are the same, or the table is encrypted.
+        JobRefused: a prefix is no location, both are the same, or the table is encrypted.
     """
+    for prefix in (change.source, change.target):
+        flaw = flaw_of(prefix)
+        if flaw is not None:
+            raise JobRefused(f"{prefix} cannot be a prefix of locations: {flaw}")
     if change.source == change.target:
         raise JobRefused(f"Both prefixes are {change.source}: nothing would be rewritten")
     if ENCRYPTION_KEY_ID in properties:

@@ -60,29 +60,6 @@ for part in (
     commands.add_typer(part.commands)
 
 
-@commands.command("register")
-def register_table(
-    name: TableName,
-    metadata_location: Annotated[str, typer.Argument(metavar="METADATA", help="The table's metadata file.")],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Let an existing table of this name point there from now on.")
-    ] = False,
-    uri: Uri = None,
-    warehouse: Warehouse = None,
-    separator: Separator = ".",
-) -> None:
-    """Take a table into the catalog whose metadata file is already there.
-
-    For example:
-
-    - `icetower table register eu.sales.orders s3://lake/orders/metadata/00007-4f0c.metadata.json`
-    """
-    identifier = identifier_from(name, separator)
-    with connected(uri, warehouse) as catalog:
-        loaded = catalog.tables.register(identifier, metadata_location, overwrite=overwrite)
-    print_line(f"Registered table {name} at {loaded.metadata_location}.")
-
-
 @commands.command("adopt")
 def adopt_table(
     name: TableName,

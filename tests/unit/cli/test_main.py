@@ -216,6 +216,14 @@ def test_a_command_or_option_that_there_is_not_is_wrong_usage(bare: Icetower, ar
     assert "--help" in refused.err
 
 
+@pytest.mark.parametrize("option", ["--uri", "--warehouse"])
+def test_an_option_of_commands_that_stands_before_them_is_told_its_place(bare: Icetower, option: str) -> None:
+    result = bare(option, "x", "table", "list", "sales")
+
+    assert result.status == 2
+    assert "it goes after the command" in result.err
+
+
 def test_a_server_that_does_not_run_is_told_in_one_line(bare: Icetower) -> None:
     with socket.socket() as bound_but_deaf:
         bound_but_deaf.bind(("127.0.0.1", 0))

@@ -36,10 +36,17 @@ def test_a_view_is_renamed_and_dropped(icetower: Icetower, namespace: str, view:
     assert icetower("view", "drop", f"{namespace}.small").out == f"Dropped view {namespace}.small.\n"
 
 
-def test_a_view_is_unregistered(icetower: Icetower, view: str) -> None:
+def test_a_view_is_unregistered_and_registered_again(icetower: Icetower, view: str) -> None:
     location = icetower("view", "show", view, "--json").json["metadata-location"]
 
     left = icetower("view", "unregister", view)
 
     assert (left.status, left.out) == (0, f"Unregistered view {view}. Its metadata stays at {location}.\n")
     assert icetower("view", "show", view).status == 1
+
+    back = icetower("view", "register", view, location)
+
+    assert (back.status, back.out) == (0, f"Registered view {view} at {location}.\n")
+    assert icetower("view", "show", view).status == 0
+    assert icetower("view", "register", view, location).status == 1
+    assert icetower("view", "register", view, location, "--overwrite").status == 0

@@ -25,6 +25,8 @@ def test_call_names_both_prefixes() -> None:
     ("change", "properties", "why"),
     [
         (PathChange("s3://b/t", "s3://b/t"), {}, "nothing would be rewritten"),
+        (PathChange("s3://old/t", "new/t"), {}, "new/t cannot be a prefix of locations: Not a location"),
+        (PathChange("old", "s3://new/t"), {}, "old cannot be a prefix of locations: Not a location"),
         (CHANGE, {"encryption.key-id": "k"}, "encrypted"),
     ],
 )

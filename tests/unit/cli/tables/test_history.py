@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -84,7 +85,7 @@ def test_history_tells_what_was_current_and_who_moved_the_table(icetower: Icetow
 
 def test_times_in_history_lead_back_to_what_stands_beside_them(icetower: Icetower, written: str) -> None:
     shown = icetower("table", "history", written).out.splitlines()
-    newest, oldest = (line.split("   ") for line in shown[2:4])
+    newest, oldest = (re.split(" {3,}", line) for line in shown[2:4])
 
     back = icetower("table", "rollback", written, "--to-time", oldest[1], "--json")
     ahead = icetower("table", "set-ref", written, "main", "--snapshot", newest[0])
