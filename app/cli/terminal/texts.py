@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_TEXT = 100_000
 """More than anybody reads; a message or name of a strange server may have any length."""
 _DOES_SOMETHING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -46,8 +47,8 @@ def exact_moment_text(epoch_ms: object) -> str:
     if not isinstance(epoch_ms, int):
         return ""
     try:
-        moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
+        moment = _EPOCH + timedelta(milliseconds=epoch_ms)
+    except OverflowError:
         return str(epoch_ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
