@@ -25,7 +25,9 @@ from app.engine.properties.value_kinds import (
 _FORMATS = OneOf(("parquet", "avro", "orc"))
 _PLANNING = OneOf(("auto", "local", "distributed"))
 _PARQUET_CODECS = OneOf(("zstd", "gzip", "snappy", "lz4", "lz4_raw", "lzo", "brotli", "uncompressed", "none"))
-_AVRO_CODECS = OneOf(("gzip", "zstd", "snappy", "uncompressed"))
+_MANIFEST_CODECS = ("gzip", "zstd", "snappy", "uncompressed")
+# PyIceberg takes Avro's own names, too, and writes its manifests with this codec: uncompressed is only "null" there.
+_AVRO_CODECS = OneOf((*_MANIFEST_CODECS, "deflate", "zstandard", "bzip2", "null"))
 _ORC_CODECS = OneOf(("zlib", "zstd", "lz4", "lzo", "snappy", "none"))
 _DISTRIBUTION = OneOf(("none", "hash", "range"))
 _ISOLATION = OneOf(("serializable", "snapshot"))
@@ -162,7 +164,7 @@ _WRITE = _of(
         "Columns that are given a Bloom filter in ORC.",
     ),
     ("write.orc.bloom.filter.fpp", Fraction(), "0.05", "False positives of Bloom filters in ORC."),
-    ("write.manifest.compression-codec", _AVRO_CODECS, "gzip", "Codec of manifests."),
+    ("write.manifest.compression-codec", OneOf(_MANIFEST_CODECS), "gzip", "Codec of manifests."),
     ("write.manifest.compression-level", _LEVEL, None, "Level of the codec of manifests."),
     ("write.location-provider.impl", AnyText("class"), None, "Java class that chooses where data files go."),
     (names.METADATA_COMPRESSION, OneOf(("none", "gzip")), "none", "Codec of metadata files."),

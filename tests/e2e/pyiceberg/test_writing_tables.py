@@ -69,6 +69,22 @@ def test_append_delete_and_overwrite_are_seen_by_the_next_reader(catalog: RestCa
     assert totals["total-records"] == "2"
 
 
+@pytest.mark.parametrize("codec", ["deflate", "zstandard", "bzip2", "null"])
+def test_manifests_are_written_with_codecs_by_their_names_in_avro(
+    catalog: RestCatalog, namespace: str, codec: str
+) -> None:
+    table = catalog.create_table(
+        (namespace, "packed"), SCHEMA, properties={"write.avro.compression-codec": codec}
+    )
+    table.append(rows((1, "one"), (2, "two")))
+    table.delete("id = 2")
+
+    again = reloaded(catalog, table)
+
+    assert content(again) == [(1, "one")]
+    assert again.properties["write.avro.compression-codec"] == codec
+
+
 def test_upsert_updates_what_is_there_and_inserts_the_rest(catalog: RestCatalog, table: Table) -> None:
     table.append(rows((1, "one"), (2, "two")))
 
