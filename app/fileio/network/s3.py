@@ -20,7 +20,7 @@ from app.errors import (
 )
 from app.fileio.locations import bucket_and_key, is_key
 from app.fileio.network.object_store import ObjectStore, Place
-from app.fileio.network.s3_conditional import ConditionalPuts, ReplyLost
+from app.fileio.network.s3_conditional import ConditionalPuts, ReplyLost, aws_endpoint
 from app.fileio.storage_settings import StorageSettings
 
 SETTINGS = frozenset(
@@ -142,7 +142,7 @@ def _endpoint(settings: StorageSettings) -> dict[str, Any]:
     path_style = settings.find_flag("s3.path-style-access")
     if endpoint is None and path_style and region is not None:
         # pyarrow puts the bucket into the path only where the endpoint is named.
-        endpoint = f"https://s3.{region}.amazonaws.com"
+        endpoint = aws_endpoint(region)
     if endpoint is None:
         return {"region": region}
     parts = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")

@@ -152,7 +152,7 @@ class ConditionalPuts:
         endpoint = self._settings.find("s3.endpoint")
         path_style = self._settings.find_flag("s3.path-style-access")
         if endpoint is None:
-            endpoint, path_style = f"https://s3.{self._region}.amazonaws.com", bool(path_style)
+            endpoint, path_style = aws_endpoint(self._region), bool(path_style)
         parts = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")
         path, is_tls = quote(key, safe="/~"), parts.scheme == "https"
         # Certificates name hosts with one more piece: where a bucket's name has dots, pyarrow puts it into the path.
@@ -179,6 +179,11 @@ class ConditionalPuts:
             return answer.status, without_secrets(said, secrets)[:_SHOWN]
         finally:
             connection.close()
+
+
+def aws_endpoint(region: str) -> str:
+    """Return where AWS's own S3 is in a region."""
+    return f"https://s3.{region}.amazonaws.com{'.cn' if region.startswith('cn-') else ''}"
 
 
 def _signed(

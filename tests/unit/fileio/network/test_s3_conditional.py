@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.fileio.network.s3 import open_s3
+from app.fileio.network.s3 import arguments_of, open_s3
 from app.fileio.storage_settings import StorageSettings
 
 _KEYS = {"s3.access-key-id": "a", "s3.secret-access-key": "b"}
@@ -27,6 +27,15 @@ def test_settings_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-3")
 
     assert _address("lake", **{"s3.region": "eu-west-1"})[1] == "lake.s3.eu-west-1.amazonaws.com"
+
+
+def test_regions_of_china_are_where_pyarrow_looks_for_them() -> None:
+    settings = {"s3.region": "cn-north-1"}
+
+    assert _address("lake", **settings)[1] == "lake.s3.cn-north-1.amazonaws.com.cn"
+    in_path = {**settings, "s3.path-style-access": "true"}
+    assert _address("lake", **in_path)[1] == "s3.cn-north-1.amazonaws.com.cn"
+    assert arguments_of(StorageSettings(in_path))["endpoint_override"] == "s3.cn-north-1.amazonaws.com.cn"
 
 
 @pytest.mark.parametrize(
