@@ -16,7 +16,7 @@ from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import print_json, print_json_list, remark
 from app.cli.terminal.rendering import print_facts, print_table
-from app.cli.terminal.texts import counted, exact_moment_text, moment_text
+from app.cli.terminal.texts import counted, exact_moment_text
 from app.client.http.failures import CatalogRefused
 from app.engine.model.refs import MAIN_BRANCH
 
@@ -186,7 +186,11 @@ _SIGNS = {"added": "+", "removed": "-"}
 
 def _state_line(state: Json) -> str:
     snapshot = state.get("snapshot-id")
-    line = f"snapshot {snapshot} of {moment_text(state.get('timestamp-ms'))}" if snapshot else "no snapshot"
+    line = (
+        f"snapshot {snapshot} of {exact_moment_text(state.get('timestamp-ms'))}"
+        if snapshot
+        else "no snapshot"
+    )
     location = state.get("metadata-location")
     return f"{location}, {line}" if location else line
 

@@ -12,7 +12,7 @@ from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import print_json, print_line, remark
 from app.cli.terminal.rendering import print_table
-from app.cli.terminal.texts import moment_text
+from app.cli.terminal.texts import exact_moment_text
 from app.client.answers import RefAnswer, RefReceipt
 from app.client.request_parts import given
 
@@ -55,7 +55,7 @@ def _ref_cells(ref: RefAnswer) -> list[object]:
     facts = ref.model_extra or {}
     settings = ("min-snapshots-to-keep", "max-snapshot-age-ms", "max-ref-age-ms")
     retention = ", ".join(f"{key} {facts[key]}" for key in settings if key in facts)
-    return [ref.name, ref.type, ref.snapshot_id, moment_text(facts.get("timestamp-ms")), retention]
+    return [ref.name, ref.type, ref.snapshot_id, exact_moment_text(facts.get("timestamp-ms")), retention]
 
 
 @commands.command("set-ref")

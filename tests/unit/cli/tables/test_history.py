@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pyarrow as pa
@@ -85,7 +84,8 @@ def test_history_tells_what_was_current_and_who_moved_the_table(icetower: Icetow
 
 def test_times_in_history_lead_back_to_what_stands_beside_them(icetower: Icetower, written: str) -> None:
     shown = icetower("table", "history", written).out.splitlines()
-    newest, oldest = (re.split(" {3,}", line) for line in shown[2:4])
+    # Ids are not all of one length: shorter ones are followed by more spaces.
+    newest, oldest = (line.split() for line in shown[2:4])
 
     back = icetower("table", "rollback", written, "--to-time", oldest[1], "--json")
     ahead = icetower("table", "set-ref", written, "main", "--snapshot", newest[0])
@@ -94,6 +94,13 @@ def test_times_in_history_lead_back_to_what_stands_beside_them(icetower: Icetowe
     assert (back.status, str(back.json["snapshot-id-after"])) == (0, oldest[0])
     assert ahead.status == 0
     assert str(again.json["snapshot-id-after"]) == newest[0]
+
+
+def test_refs_and_differences_show_the_same_times_as_histories(icetower: Icetower, written: str) -> None:
+    moment = icetower("table", "history", written).out.splitlines()[2].split()[1]
+
+    assert moment in icetower("table", "refs", written).out
+    assert moment in icetower("table", "diff", written, "audit", "main").out
 
 
 def test_diff_is_shown_in_numbers_partitions_and_files(icetower: Icetower, written: str) -> None:
