@@ -12,13 +12,18 @@ from app.formats.parquet.not_parquet import NotParquetError
 Span = tuple[int, int]
 """Where the head of a field begins and ends in the footer, in bytes."""
 
-# Ids of fields in parquet.thrift: of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData and Statistics.
-_ROW_GROUPS = 4
+# Ids of fields in parquet.thrift: of FileMetaData, KeyValue, RowGroup, ColumnChunk, ColumnMetaData and Statistics.
+_ROW_GROUPS, _PAIRS = 4, 5
+_KEY = 1
 _COLUMNS = 1
 _METADATA, _CRYPTO = 3, 8
 _TYPE, _STATISTICS, _SIZE_STATISTICS = 1, 12, 16
 _OF_COLUMN = frozenset({_TYPE, _STATISTICS, _SIZE_STATISTICS})
 _BOUNDS = frozenset({1, 2, 5, 6})
+_ARROW_SCHEMA: Final = b"ARROW:schema"
+"""The key under which Arrow keeps a schema of its own."""
+KEPT_SCHEMA: Final = b"other:schema"
+"""The key that it has in a footer without traps. It is as long."""
 _UNKNOWN: Final = bytes([STRUCT, 0x80, 0xF4, 0x03])
 """The head of a struct with the id 32,000, which every reader skips."""
 _MOST_FIELDS: Final = 200
@@ -51,8 +56,18 @@ class ChunkClaims:
     """The lengths of its bounds: Arrow reads values of the column's type from them."""
 
 
-def chunk_claims(footer: bytes) -> list[list[ChunkClaims]]:
-    """Return what a footer says of the columns of its row groups.
+@dataclass(slots=True)
+class FooterClaims:
+    """What a footer says, as far as Arrow trusts it blindly."""
+
+    groups: list[list[ChunkClaims]] = field(default_factory=list)
+    """Of each column of each row group."""
+    arrow_schemas: list[Span] = field(default_factory=list)
+    """The keys of schemas of Arrow's own: a small one can be made of so many references that it fills the memory."""
+
+
+def footer_claims(footer: bytes) -> FooterClaims:
+    """Return what a footer says of its row groups, and where Arrow has a schema of its own.
 
     Args:
         footer: the footer's own bytes, without its length and the magic bytes behind it.
@@ -64,10 +79,10 @@ def chunk_claims(footer: bytes) -> list[list[ChunkClaims]]:
     """
     walk = _Walk(footer)
     try:
-        walk.fields(walk.of_file, {_ROW_GROUPS})
+        walk.fields(walk.of_file, {_ROW_GROUPS, _PAIRS})
     except IndexError as error:
         raise NotParquetError("its Parquet footer cannot be read: it ends too early") from error
-    return walk.groups
+    return walk.claims
 
 
 def wrong_statistics(
@@ -95,11 +110,17 @@ def wrong_statistics(
     return found
 
 
-def without(footer: bytes, heads: Iterable[Span]) -> bytes:
-    """Return a footer in which some structs are such that every reader skips them."""
+def without(footer: bytes, heads: Iterable[Span], arrow_schemas: Iterable[Span]) -> bytes:
+    """Return a footer in which some structs are such that every reader skips them.
+
+    Args:
+        heads: those of the structs.
+        arrow_schemas: keys, which become `KEPT_SCHEMA`.
+    """
     parts, done = [], 0
-    for start, end in sorted(heads):
-        parts += [footer[done:start], _UNKNOWN]
+    instead = [(head, _UNKNOWN) for head in heads] + [(key, KEPT_SCHEMA) for key in arrow_schemas]
+    for (start, end), written in sorted(instead):
+        parts += [footer[done:start], written]
         done = end
     return b"".join([*parts, footer[done:]])
 
@@ -109,7 +130,7 @@ class _Walk(CompactWalk):
 
     def __init__(self, content: bytes) -> None:
         super().__init__(content)
-        self.groups: list[list[ChunkClaims]] = []
+        self.claims = FooterClaims()
 
     def fields(self, take: _Take, wanted: Container[int]) -> None:
         """Go through the fields of the struct that begins here; take those with these ids."""
@@ -131,15 +152,29 @@ class _Walk(CompactWalk):
                 continue
             self._skip(kind, 0)
 
-    def of_file(self, _start: int, kind: int, _id: int) -> bool:
+    def of_file(self, _start: int, kind: int, field_id: int) -> bool:
         """Take a field of the footer as a whole."""
-        return kind == LIST and self._each(self._of_group, self._new_group, {_COLUMNS})
+        if kind != LIST:
+            return False
+        if field_id == _PAIRS:
+            return self._each(self._of_pair, lambda: None, {_KEY})
+        return self._each(self._of_group, self._new_group, {_COLUMNS})
+
+    def _of_pair(self, _start: int, kind: int, _id: int) -> bool:
+        if kind != BINARY:
+            return False
+        size_bytes = self._number()
+        key = (self._place, self._place + size_bytes)
+        if self._content[slice(*key)] == _ARROW_SCHEMA:
+            self.claims.arrow_schemas.append(key)
+        self._place += size_bytes
+        return True
 
     def _new_group(self) -> None:
-        self.groups.append([])
+        self.claims.groups.append([])
 
     def _new_chunk(self) -> None:
-        self.groups[-1].append(ChunkClaims())
+        self.claims.groups[-1].append(ChunkClaims())
 
     def _of_group(self, _start: int, kind: int, _id: int) -> bool:
         return kind == LIST and self._each(self._of_chunk, self._new_chunk, {_METADATA, _CRYPTO})
@@ -153,7 +188,7 @@ class _Walk(CompactWalk):
         return True
 
     def _of_column(self, start: int, kind: int, field_id: int) -> bool:
-        claims = self.groups[-1][-1]
+        claims = self.claims.groups[-1][-1]
         if field_id == _TYPE and kind == I32:
             number = self._integer()
             claims.physical_type = _PHYSICAL_TYPES[number] if 0 <= number < len(_PHYSICAL_TYPES) else None
@@ -171,7 +206,7 @@ class _Walk(CompactWalk):
             return False
         size_bytes = self._number()
         self._place += size_bytes
-        self.groups[-1][-1].bound_bytes.append(size_bytes)
+        self.claims.groups[-1][-1].bound_bytes.append(size_bytes)
         return True
 
     def _each(self, take: _Take, begin: Callable[[], None], wanted: Container[int]) -> bool:

@@ -15,7 +15,7 @@ from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.engine.model.data_types.values import decimal_of, order_key
 from app.fileio.tails import Tail
 from app.formats.parquet.arrow_schemas import ArrowField, arrow_fields
-from app.formats.parquet.footer_traps import Span, chunk_claims, without, wrong_statistics
+from app.formats.parquet.footer_traps import KEPT_SCHEMA, Span, footer_claims, without, wrong_statistics
 from app.formats.parquet.footer_weights import footer_weight
 from app.formats.parquet.nested_layouts import check_layouts
 from app.formats.parquet.not_parquet import NotParquetError
@@ -24,10 +24,6 @@ _MAGIC: Final = b"PAR1"
 _END_BYTES: Final = 8
 """The length of the footer, and the magic bytes."""
 _FIELD_ID: Final = b"PARQUET:field_id"
-_ARROW_SCHEMA: Final = b"\x18\x0cARROW:schema\x18"
-"""The key under which Arrow keeps a schema of its own, between the heads of a key and of a value."""
-_OTHER_KEY: Final = b"\x18\x0cother:schema\x18"
-_KEPT_SCHEMA: Final = b"other:schema"
 
 
 _PLAIN: Final = {
@@ -98,26 +94,28 @@ def read_metadata(tail: Tail) -> Any:
     import pyarrow.parquet as pq
 
     size_bytes = footer_bytes(tail)
-    # A small schema of Arrow's own can be made of so many references that it fills the memory: see `arrow_schemas`.
-    footer = tail.content[-size_bytes:-_END_BYTES].replace(_ARROW_SCHEMA, _OTHER_KEY)
+    footer = tail.content[-size_bytes:-_END_BYTES]
 
     def read(heads: Sequence[Span]) -> Any:
         # The pages of rows are not looked at: a footer behind the magic bytes is a file to the reader.
-        content = without(footer, heads)
+        content = without(footer, heads, claims.arrow_schemas)
         return pq.read_metadata(
             pa.BufferReader(_MAGIC + content + len(content).to_bytes(4, "little") + _MAGIC)
         )
 
-    claims = chunk_claims(footer)
+    claims = footer_claims(footer)
     heads = [
-        chunk.size_statistics for group in claims for chunk in group if chunk.size_statistics is not None
+        chunk.size_statistics
+        for group in claims.groups
+        for chunk in group
+        if chunk.size_statistics is not None
     ]
     found = read(heads)
     schema = pq.ParquetSchema(found)
     columns = [
         (column.physical_type, column.length) for column in map(schema.column, range(found.num_columns))
     ]
-    wrong = wrong_statistics(claims, columns)
+    wrong = wrong_statistics(claims.groups, columns)
     return read([*heads, *wrong]) if wrong else found
 
 
@@ -130,7 +128,7 @@ def _footer(found: Any, file_size_in_bytes: int) -> Footer:
     leaves = iter([_leaf(schema.column(place), place, groups) for place in range(found.num_columns)])
     fields = schema.to_arrow_schema()
     try:
-        own = arrow_fields((found.metadata or {}).get(_KEPT_SCHEMA))
+        own = arrow_fields((found.metadata or {}).get(KEPT_SCHEMA))
         columns = tuple(
             _column(field, leaves, own and own.child(number)) for number, field in enumerate(fields)
         )

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from app.fileio.tails import Tail
-from app.formats.parquet.footer_traps import chunk_claims
+from app.formats.parquet.footer_traps import footer_claims
 from app.formats.parquet.footers import footer_bytes, read_footer
 from app.formats.parquet.not_parquet import NotParquetError
 from tests.builders.parquet_files import parquet_rows
@@ -45,4 +45,4 @@ def test_bounds_that_are_no_values_of_the_column_are_left_out() -> None:
 )
 def test_footers_that_two_readers_take_differently_are_refused(flaw: bytes) -> None:
     with pytest.raises(NotParquetError):
-        chunk_claims(flaw + b"\x00")
+        footer_claims(flaw + b"\x00")

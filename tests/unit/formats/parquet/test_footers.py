@@ -13,6 +13,7 @@ from app.formats.parquet.footers import read_footer
 from tests.builders.hostile_footers import (
     BSON,
     BYTE_ARRAY,
+    END,
     ENUM,
     JSON,
     UTF8,
@@ -21,6 +22,7 @@ from tests.builders.hostile_footers import (
     leaf,
     nest,
     pair,
+    text,
 )
 from tests.builders.parquet_files import parquet, parquet_rows
 
@@ -39,10 +41,23 @@ def test_what_arrow_has_read_goes_with_the_footer() -> None:
     assert kept == []
 
 
-def test_the_schema_that_arrow_keeps_for_itself_is_not_read() -> None:
+WRITTEN = text("no schema at all")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(pair("ARROW:schema", "no schema at all"), id="as writers do"),
+        pytest.param(b"\x18\x8c\x00ARROW:schema\x18" + WRITTEN + END, id="a length of two bytes"),
+        pytest.param(b"\x08\x02\x0cARROW:schema\x18" + WRITTEN + END, id="the id of the key as a whole"),
+        pytest.param(b"\x18\x0cARROW:schema\x08\x04" + WRITTEN + END, id="the id of the value as a whole"),
+        pytest.param(b"\x28" + WRITTEN + b"\x08\x02\x0cARROW:schema" + END, id="the value first"),
+        pytest.param(b"\x18\x0cARROW:schema\x28\x00\x08\x04" + WRITTEN + END, id="an unknown field between"),
+    ],
+)
+def test_the_schema_that_arrow_keeps_for_itself_is_not_read(written: bytes) -> None:
     """A small one can be made of so many references that it fills the memory."""
-    footer = footer_of([nest("root", 1), leaf("c")], pairs=[pair("ARROW:schema", "no schema at all")])
-    content = file_of(footer)
+    content = file_of(footer_of([nest("root", 1), leaf("c")], pairs=[written]))
 
     assert [column.name for column in read_footer(Tail(len(content), content)).columns] == ["c"]
 
