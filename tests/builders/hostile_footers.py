@@ -11,10 +11,12 @@ INT32, BYTE_ARRAY = 1, 6
 UTF8, MAP, MAP_KEY_VALUE, LIST, ENUM, JSON, BSON = 0, 1, 2, 3, 4, 19, 20
 
 
-def footer_of(elements: Sequence[bytes], groups: Sequence[bytes] = (), pairs: Sequence[bytes] = ()) -> bytes:
-    """Return a `FileMetaData`, without rows."""
+def footer_of(
+    elements: Sequence[bytes], groups: Sequence[bytes] = (), pairs: Sequence[bytes] = (), rows: int = 0
+) -> bytes:
+    """Return a `FileMetaData`."""
     written = _head(1, _I32) + _zigzag(1) + _head(1, _LIST) + listed(elements)
-    written += _head(1, _I64) + _zigzag(0) + _head(1, _LIST) + listed(groups)
+    written += _head(1, _I64) + _zigzag(rows) + _head(1, _LIST) + listed(groups)
     return written + (_head(1, _LIST) + listed(pairs) if pairs else b"") + END
 
 
@@ -60,9 +62,37 @@ def _meaning(last: int, converted: int | None, field_id: int | None) -> bytes:
     return written + END
 
 
-def row_group(columns: Sequence[bytes]) -> bytes:
-    """Return a `RowGroup` without rows."""
-    return _head(1, _LIST) + listed(columns) + _head(1, _I64) + _zigzag(0) + _head(1, _I64) + _zigzag(0) + END
+def row_group(columns: Sequence[bytes], rows: int = 0) -> bytes:
+    """Return a `RowGroup`."""
+    sizes = _head(1, _I64) + _zigzag(0) + _head(1, _I64) + _zigzag(rows)
+    return _head(1, _LIST) + listed(columns) + sizes + END
+
+
+def column_of(
+    name: str,
+    *,
+    values: int = 1,
+    size_bytes: int = 8,
+    start: int = 4,
+    nulls: int = 0,
+    lower: int = 1,
+    upper: int = 1,
+) -> bytes:
+    """Return a `ColumnChunk` of integers of four bytes."""
+    written = _head(1, _I32) + _zigzag(INT32) + _head(1, _LIST) + bytes([0x15, 0])
+    written += _head(1, _LIST) + bytes([1 << 4 | _BINARY]) + text(name) + _head(1, _I32) + _zigzag(0)
+    for step, number in ((1, values), (1, size_bytes), (1, size_bytes), (2, start)):
+        written += _head(step, _I64) + _zigzag(number)
+    bounds = _head(1, _BINARY) + b"\x04" + upper.to_bytes(4, "little")
+    bounds += _head(1, _BINARY) + b"\x04" + lower.to_bytes(4, "little")
+    written += _head(3, _STRUCT) + bounds + _head(1, _I64) + _zigzag(nulls) + END
+    return _head(2, _I64) + _zigzag(0) + _head(1, _STRUCT) + written + END + END
+
+
+def lying_file(name: str, *, values: int) -> bytes:
+    """Return a file of one row whose only column is said to have so many values."""
+    groups = [row_group([column_of(name, values=values)], 1)]
+    return file_of(footer_of([nest("root", 1), leaf(name)], groups, rows=1))
 
 
 def bare_column() -> bytes:
@@ -92,7 +122,7 @@ def _head(step: int, kind: int) -> bytes:
 
 
 def _zigzag(number: int) -> bytes:
-    return _number(number << 1)
+    return _number((number << 1 ^ number >> 63) & (1 << 64) - 1)
 
 
 def _number(number: int) -> bytes:

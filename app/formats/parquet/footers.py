@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -13,6 +13,7 @@ from uuid import UUID
 from app.engine.appends.footers import FileColumn, Footer, LeafFacts, Shape
 from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.engine.model.data_types.values import decimal_of, order_key
+from app.engine.model.document import MAX_LONG
 from app.fileio.tails import Tail
 from app.formats.parquet.arrow_schemas import ArrowField, arrow_fields
 from app.formats.parquet.footer_traps import KEPT_SCHEMA, Span, footer_claims, without, wrong_statistics
@@ -125,7 +126,9 @@ def _footer(found: Any, file_size_in_bytes: int) -> Footer:
     # Not `found.schema`, which refers to what it belongs to: both would stay until the garbage collector comes.
     schema = pq.ParquetSchema(found)
     groups = [found.row_group(number) for number in range(found.num_row_groups)]
-    leaves = iter([_leaf(schema.column(place), place, groups) for place in range(found.num_columns)])
+    whole = _Whole(file_size_in_bytes, found.num_rows)
+    _check_rows(groups, whole.record_count)
+    leaves = iter([_leaf(schema.column(place), place, groups, whole) for place in range(found.num_columns)])
     fields = schema.to_arrow_schema()
     try:
         own = arrow_fields((found.metadata or {}).get(KEPT_SCHEMA))
@@ -138,13 +141,37 @@ def _footer(found: Any, file_size_in_bytes: int) -> Footer:
         raise NotParquetError("its Parquet schema has a column of a kind that the server does not know")
     footer = Footer(
         file_size_in_bytes=file_size_in_bytes,
-        record_count=found.num_rows,
+        record_count=whole.record_count,
         columns=columns,
-        split_offsets=tuple(sorted(_start(group) for group in groups if found.num_columns)),
+        split_offsets=_split_offsets(groups, whole) if found.num_columns else (),
     )
     paths = [schema.column(place).path for place in range(found.num_columns)]
     check_layouts(fields, paths, has_field_ids=footer.has_field_ids)
     return footer
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """What the file as a whole has: its parts cannot have more."""
+
+    file_size_in_bytes: int
+    record_count: int
+
+
+def _check_rows(groups: Sequence[Any], record_count: int) -> None:
+    rows = [group.num_rows for group in groups]
+    if rows and min(rows) < 0:
+        raise NotParquetError(f"a row group is said to have {min(rows)} rows")
+    if sum(rows) != record_count:
+        raise NotParquetError(f"it is said to have {record_count} rows, and its row groups {sum(rows)}")
+
+
+def _split_offsets(groups: Sequence[Any], whole: _Whole) -> tuple[int, ...]:
+    """Return where the row groups begin; nothing if one is said to begin outside the file."""
+    offsets = sorted(map(_start, groups))
+    if offsets and not 0 <= offsets[0] <= offsets[-1] < whole.file_size_in_bytes:
+        return ()
+    return tuple(offsets)
 
 
 def _start(group: Any) -> int:
@@ -195,11 +222,13 @@ def _column(field: Any, leaves: Iterator[FileColumn], own: ArrowField | None) ->
     return FileColumn(field.name, shape, field_id, field.nullable, children)
 
 
-def _leaf(column: Any, place: int, groups: list[Any]) -> FileColumn:
+def _leaf(column: Any, place: int, groups: list[Any], whole: _Whole) -> FileColumn:
     logical = json.loads(column.logical_type.to_json())
     kind = _type_of(column, logical)
     text = str(column.logical_type) if logical.get("Type") != "None" else column.physical_type
-    facts = _facts([group.column(place) for group in groups], _reader(column, kind))
+    chunks = [group.column(place) for group in groups]
+    _check_counts(column, chunks, whole)
+    facts = _facts(chunks, _reader(column, kind))
     return FileColumn(
         column.name,
         Shape.LEAF,
@@ -275,6 +304,23 @@ def _text(raw: bytes) -> str | None:
         return None  # cut by the writer inside a character
 
 
+def _check_counts(column: Any, chunks: Sequence[Any], whole: _Whole) -> None:
+    """Check what manifests have of a column, so that its counts are those of some file."""
+    sizes = [chunk.total_compressed_size for chunk in chunks]
+    size_bytes = next((size for size in sizes if size < 0), sum(sizes))
+    if not 0 <= size_bytes <= whole.file_size_in_bytes:
+        raise NotParquetError(
+            f"its column {column.path} is said to take {size_bytes} bytes, and the file has {whole.file_size_in_bytes}"
+        )
+    counts = [chunk.num_values for chunk in chunks]
+    count = next((count for count in counts if count < 0), sum(counts))
+    is_repeated = column.max_repetition_level > 0
+    if not 0 <= count <= MAX_LONG or (count != whole.record_count and not is_repeated):
+        raise NotParquetError(
+            f"its column {column.path} is said to have {count} values, and the file {whole.record_count} rows"
+        )
+
+
 def _facts(chunks: list[Any], read: Read | None) -> LeafFacts:
     size_bytes = value_count = nulls = 0
     are_nulls_known = True
@@ -284,17 +330,20 @@ def _facts(chunks: list[Any], read: Read | None) -> LeafFacts:
         size_bytes += chunk.total_compressed_size
         value_count += chunk.num_values
         statistics = chunk.statistics if chunk.is_stats_set else None
-        if statistics is not None and statistics.has_null_count:
-            nulls += statistics.null_count
-            if statistics.null_count == chunk.num_values:
+        null_count = statistics.null_count if statistics is not None and statistics.has_null_count else -1
+        if 0 <= null_count <= chunk.num_values:
+            nulls += null_count
+            if null_count == chunk.num_values:
                 continue  # without bounds, as there are no values
         else:
             are_nulls_known = False
         if read is None or statistics is None or not statistics.has_min_max:
             lowers.append(None)
             continue
-        lowers.append(read(statistics.min_raw))
-        uppers.append(read(statistics.max_raw))
+        lower, upper = read(statistics.min_raw), read(statistics.max_raw)
+        is_range = lower is not None and upper is not None and order_key(lower) <= order_key(upper)
+        lowers.append(lower if is_range else None)
+        uppers.append(upper)
     are_bounds_known = bool(lowers) and None not in lowers and None not in uppers
     return LeafFacts(
         size_bytes,

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from app.catalog.slots.landing_slots import LandingSlots, QueuedTable
+from tests.builders.hostile_footers import lying_file
 from tests.builders.http_catalog import error_of, make_table, stale_append
 from tests.builders.parquet_files import parquet, with_ids
 
@@ -260,6 +261,7 @@ TOO_MUCH = with_ids(
         (b"PAR1" + b"\xff" * 30 + b"\xff\xff\xff\x7fPAR1", "is said to be larger than the file"),
         (b"PAR1" + b"\x00" * 30 + b"\x10\x00\x00\x00PAR1", "its Parquet footer cannot be read"),
         (b"PAR1" + b"\x00" * 30 + b"\x10\x00\x00\x00PARE", "encrypted footer"),
+        (lying_file("id", values=9), "its column id is said to have 9 values, and the file 1 rows"),
         (pa.table({"id": ["x"]}, schema=OF_STRINGS), "its column id of type String"),
         (pa.table({"id": [1], "x": [1]}, schema=TOO_MUCH), "no column for its column x (field id 9)"),
         (pa.table({"note": ["x"]}), "it has no column id, which the table requires"),
