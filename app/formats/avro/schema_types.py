@@ -68,6 +68,8 @@ class _Compiler:
     def __init__(self, *, counted_fixed: bool = False, ids_by_name: Mapping[str, int] | None = None) -> None:
         self._named: dict[str, tuple[t.AvroType, int]] = {}
         """Types, and how many fields are in each."""
+        self._open: set[str] = set()
+        """Records whose fields are being read."""
         self._fields = 0
         self._counted_fixed = counted_fixed
         self._ids_by_name = ids_by_name or {}
@@ -85,7 +87,9 @@ class _Compiler:
             case {"type": "record" | "error", "fields": list(fields)}:
                 name, before = _full_name(schema, space), self._fields
                 inside = name.rpartition(".")[0]
+                self._open.add(name)
                 record = t.Record(tuple(self._field(field, inside, level) for field in fields))
+                self._open.discard(name)
                 return self._remember(name, record, self._fields - before)
             case {"type": "array", "items": items}:
                 return _array(self._item(items, space, level))
@@ -111,7 +115,11 @@ class _Compiler:
     def _known(self, name: str, space: str) -> t.AvroType:
         if name in _PLAIN:
             return _PLAIN[name]
-        found = self._named.get(f"{space}.{name}") or self._named.get(name)
+        full_name = name if "." in name or not space else f"{space}.{name}"
+        if full_name in self._open:
+            # Not one of another namespace: other readers would go on for as long as the records say.
+            raise ValueError(f"its schema has a type {name[:100]!r} that refers to itself")
+        found = self._named.get(full_name) or self._named.get(name)
         if found is None:
             raise ValueError(f"its schema has no type {name[:100]!r}")
         kind, fields = found

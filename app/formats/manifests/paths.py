@@ -14,7 +14,7 @@ from fastavro.schema import SchemaParseException, UnknownType
 
 from app.engine.model.ids import Location
 from app.errors import InvalidMetadata
-from app.formats.avro import AvroFile, open_avro
+from app.formats.avro import AvroFile, compile_type, open_avro
 
 Picked = TypeVar("Picked")
 
@@ -76,14 +76,25 @@ def _fastavro_schemas(schema_text: str) -> tuple[Any, ...]:
     """Return the schemas that may fit a file with this one, best first; see `CountedFixed`."""
     try:
         schema = json.loads(schema_text)
-        plain = fastavro.parse_schema(_without_meanings(schema, None))
+        plain = _parsed(_without_meanings(schema, None))
         counted: set[str] = set()
         likeliest = _without_meanings(schema, counted)
         if counted:
-            return fastavro.parse_schema(likeliest), plain
+            return _parsed(likeliest), plain
     except (RecursionError, SchemaParseException, UnknownType) as error:
         raise ValueError(f"its schema makes no sense: {error}") from error
     return (plain,)
+
+
+def _parsed(schema: Any) -> Any:
+    """Return what fastavro makes of a schema; raises `ValueError` if that has no bounds.
+
+    Types inside themselves and items without bytes it would follow as deep and as long as a file says, and a process
+    ends by that. So its own words are checked: it might find another type under a name than our decoder does.
+    """
+    parsed = fastavro.parse_schema(schema)
+    compile_type(parsed)
+    return parsed
 
 
 def _without_meanings(schema: Any, counted: set[str] | None) -> Any:

@@ -72,3 +72,19 @@ def test_an_item_of_an_array_has_few_fields() -> None:
     # An expression for a thousand of such items would take minutes and gigabytes to compile.
     content = write_long(10_000) + b"\x02" * 320_000 + b"\x00"
     assert record_type(array_of(doubled("long", 5)), ()).skip(content, 0) == len(content)
+
+
+def test_names_are_looked_for_in_the_namespace_where_they_stand_first() -> None:
+    """As other readers do: they must not find another type, or none, in the same bytes."""
+
+    def both(*inner: Any) -> str:
+        outer = {"name": "a", "type": {"type": "fixed", "name": "n", "size": 3}}
+        record = {"type": "record", "name": "space.n", "fields": list(inner)}
+        return json.dumps({"type": "record", "name": "r", "fields": [outer, {"name": "b", "type": record}]})
+
+    with pytest.raises(ValueError, match="'n' that refers to itself"):
+        record_type(both({"name": "c", "type": ["null", "n"]}), ())
+    with pytest.raises(ValueError, match=r"'space\.n' that refers to itself"):
+        record_type(both({"name": "c", "type": ["null", "space.n"]}), ())
+    with pytest.raises(ValueError, match=r"no type 'x\.n'"):
+        record_type(both({"name": "c", "type": ["null", "x.n"]}), ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,10 @@ from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent,
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.errors import InvalidMetadata
 from app.formats.avro.packers import Packing, write_packed
+from app.formats.avro.types import write_long
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.writer import WrittenManifest, write_manifest
-from tests.builders.manifest_records import FIXED, record, schema_with
+from tests.builders.manifest_records import FIXED, field, record, schema_with
 from tests.strategies.manifest_entries import table_of
 
 MANIFEST = Location("memory://m.avro")
@@ -81,4 +83,30 @@ def test_records_of_another_kind() -> None:
     content = write_packed(Packing(schema), [b"\x06Ada"], {})
 
     with pytest.raises(InvalidMetadata, match=f"Cannot read {MANIFEST} as Avro"):
+        statuses_and_paths(content, MANIFEST)
+
+
+@pytest.mark.parametrize(
+    "other", [[], [field(900, "other", ["null", {"type": "fixed", "name": "n", "size": 3}])]]
+)
+def test_a_type_that_refers_to_itself_is_refused(other: list[dict[str, Any]]) -> None:
+    """Fastavro goes as deep as the records say: a few thousand values inside each other ended the process.
+
+    To a reader that looks for the name in another namespace, it is not itself what the type refers to.
+    """
+    chain = {"type": "record", "name": "n", "namespace": "a", "fields": [field(901, "next", ["null", "n"])]}
+    schema = schema_with([], *other, field(902, "chain", chain))
+    others = b"\x00" * len(other) + b"\x02\x02\x02\x00"
+    content = write_packed(Packing(schema), [record(others=others)], {})
+
+    with pytest.raises(InvalidMetadata, match="refers to itself"):
+        statuses_and_paths(content, MANIFEST)
+
+
+def test_items_that_take_no_bytes_are_refused() -> None:
+    """Fastavro goes through as many of them as the records say."""
+    schema = schema_with([], field(900, "nothing", {"type": "array", "items": "null"}))
+    content = write_packed(Packing(schema), [record(others=write_long(1) + b"\x00")], {})
+
+    with pytest.raises(InvalidMetadata, match="an array of nothing"):
         statuses_and_paths(content, MANIFEST)
