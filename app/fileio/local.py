@@ -76,7 +76,11 @@ class LocalFiles:
             if size_bytes > max_bytes:
                 return None
             content = os.read(descriptor, size_bytes + 1)
-            return content if len(content) == size_bytes else content + _read_rest(descriptor)
+            if len(content) == size_bytes:
+                return content
+            # It grows, or has more than it says.
+            content += _read_rest(descriptor, max_bytes - len(content))
+            return content if len(content) <= max_bytes else None
 
     def read_tail(self, location: Location, most_bytes: int) -> Tail:
         with self._opened(location) as (descriptor, size_bytes):
@@ -417,10 +421,13 @@ def _write_all(descriptor: int, content: bytes) -> None:
         written += os.write(descriptor, memoryview(content)[written:])
 
 
-def _read_rest(descriptor: int) -> bytes:
+def _read_rest(descriptor: int, most_bytes: int) -> bytes:
+    """Return what is left of a file; no more than a piece beyond so many bytes."""
     pieces = []
-    while piece := os.read(descriptor, 1 << 20):
+    left = most_bytes
+    while left >= 0 and (piece := os.read(descriptor, 1 << 20)):
         pieces.append(piece)
+        left -= len(piece)
     return b"".join(pieces)
 
 

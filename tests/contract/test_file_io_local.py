@@ -377,6 +377,13 @@ def test_devices_and_pipes_are_no_files(tmp_path: Path) -> None:
     assert list(LocalFiles().list_files(_location(tmp_path))) == []
 
 
+def test_a_file_that_has_more_than_it_says_is_read_within_the_bound() -> None:
+    maps = Location("/proc/self/maps")  # of no bytes, it says
+
+    assert LocalFiles().read_at_most(maps, 100) is None
+    assert LocalFiles().read_at_most(maps, 1 << 30)
+
+
 def test_a_name_longer_than_the_file_system_takes_is_no_location(tmp_path: Path) -> None:
     location = _location(tmp_path / ("x" * 300))
 

@@ -80,7 +80,7 @@ def read_footer(tail: Tail) -> Footer:
     except NotParquetError:
         raise
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:
-        raise NotParquetError(f"its Parquet footer cannot be read: {str(error)[:300]}") from error
+        raise NotParquetError(f"its Parquet footer cannot be read: {str(error).strip()[:300]}") from error
 
 
 def read_metadata(tail: Tail) -> Any:
