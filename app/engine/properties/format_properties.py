@@ -28,6 +28,8 @@ _PARQUET_CODECS = OneOf(("zstd", "gzip", "snappy", "lz4", "lz4_raw", "lzo", "bro
 _MANIFEST_CODECS = ("gzip", "zstd", "snappy", "uncompressed")
 # PyIceberg takes Avro's own names, too, and writes its manifests with this codec: uncompressed is only "null" there.
 _AVRO_CODECS = OneOf((*_MANIFEST_CODECS, "deflate", "zstandard", "bzip2", "null"))
+# Clients compare exactly.
+_PAGE_VERSIONS = OneOf(("v1", "v2", "PARQUET_1_0", "PARQUET_2_0"), exactly=True)
 _ORC_CODECS = OneOf(("zlib", "zstd", "lz4", "lzo", "snappy", "none"))
 _DISTRIBUTION = OneOf(("none", "hash", "range"))
 _ISOLATION = OneOf(("serializable", "snapshot"))
@@ -76,7 +78,7 @@ _PLANNER = KnownProperty(
 _PARQUET = (
     ("row-group-size-bytes", _SIZE, "134217728", "Size of a row group."),
     ("page-size-bytes", _INT_SIZE, "1048576", "Size of a page."),
-    ("page-version", OneOf(("v1", "v2")), "v1", "Version of data pages."),
+    ("page-version", _PAGE_VERSIONS, "v1", "Version of data pages."),
     ("page-row-limit", _FROM_ONE, "20000", "Most rows of a page."),
     ("dict-size-bytes", _INT_SIZE, "2097152", "Size of a dictionary page."),
     ("compression-codec", _PARQUET_CODECS, "gzip", "Codec; new tables are given zstd."),

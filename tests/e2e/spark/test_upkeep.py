@@ -107,7 +107,7 @@ def test_f19_every_property_is_known_with_its_effective_value(sql: Sql, sqlite_s
     )
     for name, value, allowed in (
         ("write.merge.mode", "sometimes", "must be copy-on-write or merge-on-read"),
-        ("write.parquet.page-version", "v9", "must be v1 or v2"),
+        ("write.parquet.page-version", "v9", "must be v1, v2, PARQUET_1_0 or PARQUET_2_0"),
         ("icetower.maintenance", "yes", "must be off or recommended"),
     ):
         refused = sql.fails(f"ALTER TABLE t SET TBLPROPERTIES ('{name}' = '{value}')")

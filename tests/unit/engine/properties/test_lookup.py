@@ -57,7 +57,11 @@ from app.errors import InvalidUpdate
         ("replace.drop-dialect.allowed", "x", "must be true or false, found 'x'"),
         ("write.metadata.compression-codec", "zstd", "must be none or gzip, found 'zstd'"),
         ("write.format.default", "csv", "must be parquet, avro or orc, found 'csv'"),
-        ("write.delete.parquet.page-version", "v3", "must be v1 or v2, found 'v3'"),
+        (
+            "write.delete.parquet.page-version",
+            "V1",
+            "must be v1, v2, PARQUET_1_0 or PARQUET_2_0, found 'V1'",
+        ),
         ("write.distribution-mode", "random", "must be none, hash or range, found 'random'"),
         ("write.merge.isolation-level", "dirty", "must be serializable or snapshot, found 'dirty'"),
         (
