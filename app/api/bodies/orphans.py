@@ -11,9 +11,9 @@ from pydantic import Field
 from app.api.bodies.json_answer import present
 from app.api.bodies.json_body import ExtensionBody
 from app.api.bodies.table.expiry import GracePeriod
-from app.catalog.context.past.moments import moment_text
 from app.catalog.context.rows import OrphanRun
 from app.catalog.deletions.orphan_search import OrphanWish
+from app.engine.model.data_types.moments import moment_text
 from app.engine.model.document import Bool, Long
 from app.engine.model.ids import Location
 from app.fileio.files import ListedFile

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Question
 from app.catalog.context.kinds import Kind, Loaded, M
-from app.catalog.context.past.moments import SIGN, moment_text
+from app.catalog.context.past.moments import SIGN
 from app.catalog.context.past.past_stores import PastNamespaces, PastPointers
 from app.catalog.context.seen.landed_commits import LandedCommit
 from app.catalog.context.server import Rules, Server
@@ -20,6 +20,7 @@ from app.database.connections.driver_errors import ConstraintBroken
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.warehouses import Layout, Warehouse
+from app.engine.model.data_types.moments import moment_text
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, NoSuchNamespace, NoSuchWarehouse

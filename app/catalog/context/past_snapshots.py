@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.past.moments import moment_text
 from app.catalog.context.places.locations import is_allowed
+from app.engine.model.data_types.moments import moment_text
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.table_metadata import TableMetadata
 from app.recoveries import PastIsGone

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
-from app.catalog.context.past.moments import moment_text
 from app.catalog.context.places.locations import check_location, is_allowed
 from app.catalog.context.places.table_places import own_folders
 from app.catalog.context.server import Server
@@ -19,6 +18,7 @@ from app.catalog.deletions.reached_states import ReachedStates
 from app.catalog.exports.forks import find_fork, fork_text
 from app.database.connections.clock import earlier_now_ms
 from app.database.pointers.pointer import Pointer
+from app.engine.model.data_types.moments import moment_text
 from app.engine.model.ids import Location
 from app.engine.model.settings.properties import allows_deletes
 from app.engine.model.table_metadata import TableMetadata

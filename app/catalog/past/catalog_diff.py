@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.context.listings import Listing, Page
-from app.catalog.context.past.moments import moment_text
 from app.catalog.past.moments import check_moment
 from app.database.past import PastState
 from app.database.pointers.pointer import PointerKind
 from app.engine.diff.metadata_diff import metadata_diff
+from app.engine.model.data_types.moments import moment_text
 from app.engine.model.document import find_count
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.table_metadata import TableMetadata

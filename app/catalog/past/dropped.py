@@ -12,7 +12,6 @@ from app.catalog.context.absent_stores import check_store_is_there
 from app.catalog.context.catalog import Catalog, new_in_warehouse
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.listings import Listing, Page, page_of
-from app.catalog.context.past.moments import moment_text
 from app.catalog.context.protection import check_namespace_unprotected, check_unprotected
 from app.catalog.context.registrations import new_registration
 from app.catalog.exports.forks import find_fork, find_view_fork
@@ -20,6 +19,7 @@ from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
 from app.database.pointers.history import UNREGISTERED
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
+from app.engine.model.data_types.moments import moment_text
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier, check_namespace
 from app.engine.model.settings.properties import allows_deletes
 from app.errors import (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from app.catalog.context.past.moments import moment_ms, moment_text
+from app.catalog.context.past.moments import moment_ms
 from app.catalog.context.server import Server
+from app.engine.model.data_types.moments import moment_text
 from app.recoveries import InvalidMoment
 
 

@@ -12,7 +12,6 @@ from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.past.moments import moment_text
 from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.past.moments import check_moment
 from app.database.pointers.pointer import Pointer
@@ -21,6 +20,7 @@ from app.engine.change.apply import apply_updates
 from app.engine.change.edits.properties import check_settable
 from app.engine.change.restoration import lost_snapshot, restoring_updates
 from app.engine.change.updates import Update
+from app.engine.model.data_types.moments import moment_text
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.settings.properties import GC_ENABLED

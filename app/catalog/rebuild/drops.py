@@ -10,13 +10,13 @@ from typing import Any
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
-from app.catalog.context.past.moments import moment_text
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import claimed_places, with_real_folders
 from app.catalog.context.registrations import new_registration
 from app.catalog.exports.export_files import ExportedDrop
 from app.database.dropped import Dropped
 from app.database.pointers.pointer import Pointer, PointerKind
+from app.engine.model.data_types.moments import moment_text
 from app.engine.model.identifiers import TableIdentifier, check_identifier, check_namespace
 from app.engine.model.ids import TableUuid
 from app.errors import (

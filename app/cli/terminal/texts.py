@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from app.engine.model.data_types.moments import moment_text as instant_text
+
 LONGEST_TEXT = 100_000
 """More than anybody reads; a message or name of a strange server may have any length."""
 _DOES_SOMETHING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -47,10 +48,9 @@ def exact_moment_text(epoch_ms: object) -> str:
     if not isinstance(epoch_ms, int):
         return ""
     try:
-        moment = _EPOCH + timedelta(milliseconds=epoch_ms)
+        return instant_text(epoch_ms)
     except OverflowError:
         return str(epoch_ms)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def plain(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from app.engine.model.data_types.moments import moment_text
 from app.recoveries import InvalidMoment
 
 SIGN = "@"
@@ -41,12 +42,6 @@ def moment_ms(text: str, now_ms: int) -> int:
     if found > now_ms:
         raise InvalidMoment(f"Invalid time {text[:100]!r}: it is in the future; now is {moment_text(now_ms)}")
     return found
-
-
-def moment_text(at_ms: int) -> str:
-    """Return a moment as `2026-11-20T10:00:00.000Z`."""
-    at = _EPOCH + timedelta(milliseconds=at_ms)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _read(text: str) -> int | None:

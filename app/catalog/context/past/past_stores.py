@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.catalog.context.past.moments import moment_text
 from app.database.past import Past
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.pointer import Pointer, PointerKind
+from app.engine.model.data_types.moments import moment_text
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.recoveries import PastIsGone
 

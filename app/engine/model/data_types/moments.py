@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_S: Final = 86_400
 MICROSECONDS: Final = 10**6
 UNITS_A_SECOND: Final = {
@@ -130,3 +132,13 @@ def units_of_timestamp(text: str, units_a_second: int, *, with_zone: bool) -> in
         rest = rest[:-6]
     units = days_of_date(day) * _DAY_S * units_a_second + units_of_time(rest, units_a_second)
     return units - offset_s * units_a_second
+
+
+def moment_text(epoch_ms: int) -> str:
+    """Return a moment as `2026-11-20T10:00:00.000Z`.
+
+    Raises:
+        OverflowError: it is not in the years 1 to 9999.
+    """
+    moment = _EPOCH + timedelta(milliseconds=epoch_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -10,11 +10,11 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Page
-from app.catalog.context.past.moments import moment_text
 from app.catalog.namespaces import create_namespace
 from app.catalog.past.catalog_diff import ChangedName, Side, load_catalog_diff
 from app.catalog.views import replace_view
 from app.engine.change.updates import AddViewVersion, SetCurrentViewVersion, SetProperties, Update
+from app.engine.model.data_types.moments import moment_text
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidRequest
 from app.recoveries import InvalidMoment
