@@ -158,7 +158,7 @@ class ReadyFile(AppendedFile):
         path, file = self.path, self.described
         spec_id, rules = self.rules(metadata)
         partition = rules.listed(path, self.partition)
-        known = ChainMap(*(schema.columns for schema in (metadata.current_schema, *metadata.schemas)))
+        known = self._known(metadata)
         self._check_counts(known)
         bounds = self._bounds(known)
         self._check_sense(known, bounds)
@@ -190,6 +190,21 @@ class ReadyFile(AppendedFile):
             split_offsets=file.split_offsets,
             sort_order_id=file.sort_order_id,
         )
+
+    def _known(self, metadata: TableMetadata) -> Mapping[FieldId, Column]:
+        """Return the columns that may be described: of an older schema, too, if one is."""
+        file, current = self.described, metadata.current_schema.columns
+        described = (
+            file.column_sizes,
+            file.value_counts,
+            file.null_value_counts,
+            file.nan_value_counts,
+            file.lower_bounds,
+            file.upper_bounds,
+        )
+        if all(current.keys() >= of_fields.keys() for of_fields in described if of_fields):
+            return current  # mostly so, and looked up faster
+        return ChainMap(current, *(schema.columns for schema in metadata.schemas))
 
     def _holding(
         self, bounds: Mapping[int, bytes] | None, known: Mapping[FieldId, Column]
@@ -239,8 +254,10 @@ class ReadyFile(AppendedFile):
         )
         for field_id, count in values.items():
             # A row has one value of each column, but in lists and maps; what is inside of structs, some do not count.
+            if count == rows:
+                continue
             column = known[FieldId(field_id)]
-            if not column.is_repeated and (count > rows or (count < rows and column.parent is None)):
+            if not column.is_repeated and (count > rows or column.parent is None):
                 raise InvalidDataFile(
                     self.path,
                     f"its value-counts have {count} for field id {field_id}, and its record-count is {rows}",
@@ -262,6 +279,8 @@ class ReadyFile(AppendedFile):
                 )
         for field_id in nulls.keys() | nans.keys():
             some = nulls.get(field_id, 0) + nans.get(field_id, 0)
+            if not some:
+                continue
             most = values.get(field_id, some if known[FieldId(field_id)].is_repeated else rows)
             if some > most:
                 name = "null-value-counts" if field_id in nulls else "nan-value-counts"
