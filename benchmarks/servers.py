@@ -111,7 +111,7 @@ def running(
         process.wait()
 
 
-ICETOWER = [sys.executable, "-c", "from app.cli.main import run; run()"]
+ICETOWER = [sys.executable, "-c", "from app.cli.start import run; run()"]
 
 
 def icetower(folder: Path, **settings: str) -> AbstractContextManager[Running]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from app.cli.main import run
+from app.cli.start import run
 
 run()

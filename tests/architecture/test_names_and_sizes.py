@@ -84,6 +84,7 @@ def test_imports_stand_at_the_top() -> None:
         "app/cli/server/processes.py",
         "app/api/description.py",
         "app/cli/main.py",
+        "app/cli/start.py",
         "app/cli/terminal/output.py",
         "app/cli/moving/sources.py",
         "app/main.py",

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.servers.icetower import environment_in
 
-_COMMAND = (sys.executable, "-c", "from app.cli.main import run; run()")
+_COMMAND = (sys.executable, "-c", "from app.cli.start import run; run()")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def all_commands() -> dict[tuple[str, ...], Any]:
 
 
 def test_windows_is_refused_with_the_way_out() -> None:
-    on_windows = "import sys; sys.platform = 'win32'; from app.cli.main import run; run()"
+    on_windows = "import sys; sys.platform = 'win32'; from app.cli.start import run; run()"
     ended = subprocess.run([sys.executable, "-c", on_windows], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "run it inside WSL" in ended.stderr
