@@ -403,3 +403,14 @@ def test_without_keys_nothing_is_committed(monkeypatch: pytest.MonkeyPatch) -> N
 
     with pytest.raises(TreeRefusal, match=r"s3\.access-key-id"):
         ConditionalPuts(StorageSettings({}), "us-east-1").check("bucket", "")
+
+
+@pytest.mark.parametrize("setting", [{"s3.anonymous": "true"}, {"s3.role-arn": "arn:aws:iam::1:role/reader"}])
+def test_who_reads_as_somebody_else_does_not_commit_with_the_keys_of_the_environment(
+    setting: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "of the server")
+
+    with pytest.raises(TreeRefusal, match=r"without s3\.anonymous and s3\.role-arn"):
+        ConditionalPuts(StorageSettings(setting), "us-east-1").check("bucket", "")

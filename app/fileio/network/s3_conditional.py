@@ -118,7 +118,7 @@ class ConditionalPuts:
         if self._keys() is None:
             return (
                 "a conditional write needs storage settings s3.access-key-id and s3.secret-access-key (or AWS's "
-                "environment variables of these names)"
+                "environment variables of these names, without s3.anonymous and s3.role-arn)"
             )
         key = f"{prefix}.icetower-probe-{os.urandom(8).hex()}"
         try:
@@ -142,6 +142,8 @@ class ConditionalPuts:
             find("s3.secret-access-key"),
             find("s3.session-token"),
         )
+        if key_id is None and (self._settings.find_flag("s3.anonymous") or find("s3.role-arn")):
+            return None  # the keys of the environment are somebody else's than who reads
         if key_id is None:
             names = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
             key_id, secret, token = (os.environ.get(name) for name in names)
