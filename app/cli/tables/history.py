@@ -124,7 +124,7 @@ def show_history(
         ]
         for event in found.events
     ]
-    print_table(["sequence", "at", "what", "who", "request", "job", "metadata file"], events)
+    print_table(["sequence", "at", "what", "who", "request", "job", "metadata file"], events, optional=3)
 
 
 @commands.command("diff")

@@ -27,9 +27,10 @@ FITTED_ROWS = 1000
 _GAP = "   "
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, optional: int = 0) -> bool:
     """Print rows under their column names, if there are any; return whether there were.
 
+    Of the last columns so many are optional: they are left out where a terminal is too narrow for the whole table.
     Without rows nothing is printed. A pipe or file has no edge, so nothing is folded there. Where there are many rows
     they are printed as they come, under columns that are as wide as the first ones need: the library would keep them
     all, and needs a second for a thousand.
@@ -40,7 +41,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> boo
     if not first:
         return False
     if not next_one and sys.stdout.isatty():
-        _console(sys.stdout).print(_table(columns, first))
+        console = _console(sys.stdout)
+        shown = _fitting(columns, first, console.width, optional)
+        console.print(_table(columns[:shown], [row[:shown] for row in first]))
+        if shown < len(columns):
+            left_out = ", ".join(columns[shown:])
+            print_styled((f"Too narrow for: {left_out}. They are in --json.", "dim"))
         return True
     begun: list[Sequence[str]] = (
         [list(map(_line_of, row)) for row in first] if next_one else [*chain(*map(_lines_of, first))]
@@ -51,6 +57,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> boo
     for row in chain(next_one, left):
         print(_aligned(list(map(_line_of, row)), widths))
     return True
+
+
+def _fitting(columns: Sequence[str], rows: list[Sequence[object]], width: int, optional: int) -> int:
+    """Return how many columns have room without a cell being folded, the optional ones aside."""
+    cells = [columns, *chain(*map(_lines_of, rows))]
+    widths = (max(map(cell_len, column)) for column in zip(*cells, strict=True))
+    fit = sum(taken - len(_GAP) <= width for taken in accumulate(own + len(_GAP) for own in widths))
+    return max(fit, len(columns) - optional)
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int], gap: str = _GAP) -> str:

@@ -66,6 +66,32 @@ def test_styled_names_do_nothing_to_a_terminal_either(monkeypatch: pytest.Monkey
     assert "audit\\x1b]0;title" in terminal.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("width", "heading", "left_out"),
+    [
+        (26, "id   name     file", ""),
+        (25, "id   name", "Too narrow for: file. They are in --json.\n"),
+        (3, "id", "Too narrow for: name, file. They are in --json.\n"),
+    ],
+)
+def test_optional_columns_are_left_out_of_a_narrow_terminal(
+    width: int,
+    heading: str,
+    left_out: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(width))
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+
+    print_table(["id", "name", "file"], [[1, "orders", "00001-a.json"], [2, "sales", None]], optional=2)
+
+    assert Text.from_ansi(terminal.getvalue()).plain.splitlines()[0].rstrip() == heading
+    assert capsys.readouterr().err == left_out
+
+
 def test_nothing_is_folded_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     long = "x" * 3000
 
