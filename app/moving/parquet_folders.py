@@ -27,7 +27,7 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.errors import IcetowerError, InvalidDataFile
 from app.fileio.files import FileIO
-from app.fileio.locations import loose_place_of
+from app.fileio.locations import flaw_of, loose_place_of
 from app.fileio.tails import read_tail
 from app.formats.metadata.names import is_metadata_file
 from app.formats.parquet.footers import footer_bytes, read_footer, weight_of
@@ -149,8 +149,11 @@ def look_at(
         root: the folder below which values are looked for in paths; empty for whole paths.
 
     Raises:
-        InvalidDataFile: a file cannot be read, or does not fit the others.
+        InvalidDataFile: a file cannot be read, does not fit the others, or is where no server takes one from.
     """
+    for path in paths:
+        if flaw := flaw_of(path):
+            raise InvalidDataFile(path, f"its location cannot be used: {flaw}")
     schema = NewSchema()
     for path, footer in _footers(paths, files):
         schema.add(path, footer)
@@ -180,9 +183,10 @@ def _footer(path: str, files: FileIO) -> Footer:
     try:
         tail = read_tail(files, Location(path), FIRST_LOOK_BYTES)
         size_bytes = footer_bytes(tail)
-        if size_bytes > len(tail.content):
+        is_light = size_bytes <= _HEAVIEST_FOOTER
+        if is_light and size_bytes > len(tail.content):
             tail = read_tail(files, Location(path), size_bytes)
-        if weight_of(tail, _HEAVIEST_FOOTER) > _HEAVIEST_FOOTER:
+        if not is_light or weight_of(tail, _HEAVIEST_FOOTER) > _HEAVIEST_FOOTER:
             raise NotParquetError("its Parquet footer has too many columns and row groups")
         return read_footer(tail)
     except (NotParquetError, IcetowerError) as error:

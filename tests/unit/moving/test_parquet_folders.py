@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CatalogRefused
 from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location
 from app.errors import InvalidDataFile
 from app.fileio.local import LocalFiles
+from app.fileio.tails import Tail
 from app.moving.parquet_folders import (
     ParquetFolder,
     append_new_files,
@@ -308,3 +311,49 @@ def test_a_preview_refuses_folders_that_do_not_fit_the_table(catalog: RemoteCata
         preview_new_files(
             catalog, RAW, listed_files(place, files), lambda paths: look_at(paths, files, root=place)
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "flaw"),
+    [
+        (b"a\xff.parquet", "half of a surrogate pair"),
+        (b"day\xff=1/a.parquet", "half of a surrogate pair"),
+        (b"day=\xff/a.parquet", "half of a surrogate pair"),
+        (b"a\nb.parquet", "a control character"),
+    ],
+)
+def test_a_path_that_the_server_takes_from_nobody_is_refused_before_a_table_is_made(
+    catalog: RemoteCatalog, folder: Path, name: bytes, flaw: str
+) -> None:
+    there = os.fsencode(folder) + b"/" + name
+    Path(os.fsdecode(there)).parent.mkdir(exist_ok=True)
+    Path(os.fsdecode(there)).write_bytes((folder / "a.parquet").read_bytes())
+    place = f"file://{folder}"
+
+    with pytest.raises(InvalidDataFile, match=f"its location cannot be used: it contains {flaw}"):
+        append_new_files(catalog, RAW, listed_files(place, LocalFiles()), look)
+
+    assert not catalog.namespaces.exists(RAW.namespace)
+    append_new_files(catalog, RAW, {f"{place}/a.parquet": 0}, look)
+    with pytest.raises(InvalidDataFile, match=flaw):
+        append_new_files(catalog, RAW, listed_files(place, LocalFiles()), look)
+
+
+def test_a_footer_that_is_said_to_be_very_large_is_not_read(tmp_path: Path) -> None:
+    class Asked(LocalFiles):
+        most_bytes = 0
+
+        def read_tail(self, location: Location, most_bytes: int) -> Tail:
+            self.most_bytes = max(self.most_bytes, most_bytes)
+            return super().read_tail(location, most_bytes)
+
+    with (tmp_path / "a.parquet").open("wb") as file:
+        file.truncate(1 << 32)
+        file.seek(-8, os.SEEK_END)
+        file.write((1 << 31).to_bytes(4, "little") + b"PAR1")
+    files = Asked()
+
+    with pytest.raises(InvalidDataFile, match="its Parquet footer has too many columns and row groups"):
+        look_at([f"file://{tmp_path}/a.parquet"], files)
+
+    assert 0 < files.most_bytes <= 1 << 20
