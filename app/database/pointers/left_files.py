@@ -36,6 +36,8 @@ from app.errors import FilesBeingDeleted
 
 _LOCK = 7_406_310_221_904_513
 """Any number that no other advisory lock of the database has."""
+_LONGEST_STEP_MS = 86_400_000
+"""By how much the database's clock may be set back while a file is registered or appended."""
 
 
 # What is marked has a report.
@@ -212,7 +214,7 @@ def check_registration(
             rows.c.begun_ms.is_not(None),
             or_(
                 rows.c.state == "queued",
-                false() if read_since_ms is None else rows.c.finished_ms >= read_since_ms,
+                false() if read_since_ms is None else _has_ended_since(read_since_ms),
             ),
             or_(rows.c.uuid == uuid, rows.c.metadata_location == location, same_places),
         )
@@ -221,6 +223,14 @@ def check_registration(
     found = connection.execute(query).one_or_none()
     if found is not None:
         raise FilesBeingDeleted(location, found.kind, found.identifier)
+
+
+def _has_ended_since(since_ms: int | ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that a deletion has ended since a time, by the database's clock.
+
+    What has ended far ahead of now did so before that clock was set back. By a small step it may be set in between.
+    """
+    return rows.c.finished_ms.between(since_ms, database_now_ms() + _LONGEST_STEP_MS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +262,7 @@ _BEGUN = select(rows.c.id, rows.c.kind, rows.c.identifier, rows.c.created_ms, _I
     rows.c.uuid == bindparam("of_uuid"),
     rows.c.pointer_id == bindparam("of_pointer", type_=BigInteger),
     rows.c.begun_ms.is_not(None),
-    or_(rows.c.state == "queued", rows.c.finished_ms >= bindparam("since_ms", type_=BigInteger)),
+    or_(rows.c.state == "queued", _has_ended_since(bindparam("since_ms", type_=BigInteger))),
 )
 
 

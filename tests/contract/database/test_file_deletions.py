@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from app.database.deletions.file_deletions import Deletion, FileDeletions, FinalState, Purge
 from app.database.deletions.orphan_runs import OrphanBatch, OrphanRuns
@@ -300,6 +300,23 @@ def test_a_purge_that_has_ended_since_its_file_was_read_keeps_it_from_being_regi
 
     restored = replace(slow, read_since_ms=stores.file_deletions.now_ms() + 1)
     assert stores.pointers.check_and_put([restored], AUTHOR) is PutOutcome.ADVANCED
+
+
+def test_what_was_deleted_before_the_clock_was_set_back_can_be_registered(stores: Stores) -> None:
+    stores.add_namespace("a")
+    stores.add("a.t", uuid="u")
+    seen, since_ms = stores.there("a.t"), stores.file_deletions.now_ms()
+    entry = stores.file_deletions.begin_sweep(seen, NOW_MS, LEASE_MS)
+    assert entry is not None
+    stores.file_deletions.finish(entry, "done")
+    assert [each.id for each in stores.file_deletions.begun(seen, since_ms)] == [entry.id]
+    ahead = update(file_deletions).values(finished_ms=file_deletions.c.finished_ms + 365 * 86_400_000)
+
+    stores.database.write(lambda connection: connection.execute(ahead))
+
+    assert stores.file_deletions.begun(seen, since_ms) == []
+    again = replace(registration(stores, "u"), read_since_ms=since_ms)
+    assert stores.pointers.check_and_put([again], AUTHOR) is PutOutcome.ADVANCED
 
 
 def test_a_purge_does_not_begin_once_its_table_is_registered(queued: Stores) -> None:

@@ -176,6 +176,19 @@ def test_what_takes_long_is_seen_by_other_servers(catalog: Catalog, monkeypatch:
     assert outcome_of(elsewhere, head) is Outcome.FAILED
 
 
+def test_a_request_of_a_server_that_was_lost_before_the_clock_was_set_back_is_given_up(
+    catalog: Catalog,
+) -> None:
+    heads = [new_head(), new_head()]
+    catalog.server.receipts.stored.note([failed(head, Outcome.IN_PROGRESS) for head in heads])
+
+    _grow_old(catalog, -LOST_AFTER_MS // 2)
+    assert outcome_of(catalog, heads[0]) is Outcome.IN_PROGRESS  # a small step may be one of the clock
+    _grow_old(catalog, -365 * 86_400_000)
+
+    assert [outcome_of(catalog, head) for head in heads] == [Outcome.FAILED, Outcome.FAILED]
+
+
 def test_a_request_of_a_lost_server_is_given_up_and_cannot_land(catalog: Catalog) -> None:
     before = table_in(catalog)
     head, ours = wish(catalog, [SetProperties(updates={"a": "b"})])
@@ -254,7 +267,7 @@ def test_memory_is_bounded(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) ->
     assert [receipt.head for receipt in book.known(lambda _head: True)] == heads[2:]
 
 
-def _grow_old(catalog: Catalog) -> None:
-    """Let time pass for the receipts that are written."""
-    age = update(rows).values(noted_ms=rows.c.noted_ms - LOST_AFTER_MS)
+def _grow_old(catalog: Catalog, by_ms: int = LOST_AFTER_MS) -> None:
+    """Let time pass for the receipts that are written, or set it back."""
+    age = update(rows).values(noted_ms=rows.c.noted_ms - by_ms)
     catalog.server.receipts.stored._database.write(lambda connection: connection.execute(age))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,4 +178,22 @@ def test_deletion_that_begins_between_the_look_and_the_commit_is_seen(
         place.append("old", with_server(place.catalog, step=step))
 
     place.work()
+    assert place.missing() == []
+
+
+def test_deletion_that_ends_just_after_the_look_is_seen_by_a_server_whose_clock_is_ahead(
+    place: Place,
+) -> None:
+    """What a server takes for the database's time may be a little ahead of it."""
+
+    def step(name: str) -> None:
+        if name == "before_put":
+            place.work()
+
+    def ahead() -> int:
+        return time.time_ns() // 1_000_000 + HOUR_MS
+
+    with pytest.raises(InvalidDataFile, match="it has been deleted meanwhile"):
+        place.append("old", with_server(place.catalog, step=step, now_ms=ahead))
+
     assert place.missing() == []
