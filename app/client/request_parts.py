@@ -45,4 +45,5 @@ def named_path(identifier: TableIdentifier, kind: Literal["tables", "views"]) ->
 def path_piece(name: str) -> str:
     """Return a name as one step of a path."""
     # Clients and proxies would resolve a lone "." or ".." as a step in the path.
-    return name.replace(".", "%2E") if name in {".", ".."} else quote(name, safe="")
+    # Of a name that is no text the server says that it is none.
+    return name.replace(".", "%2E") if name in {".", ".."} else quote(name, "", errors="surrogatepass")

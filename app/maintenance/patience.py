@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from app.client.http.failures import CallFailed, CatalogRefused, LoginFailed
+from app.client.http.failures import CallFailed, CatalogRefused, LoginFailed, NothingSent
 
 T = TypeVar("T")
 LONGEST_S: Final = 120.0
@@ -38,4 +38,4 @@ def patiently(call: Callable[[], T]) -> T:
 def _is_away(failure: CallFailed) -> bool:
     if isinstance(failure, CatalogRefused):
         return failure.status >= 500 or failure.status == _BUSY
-    return not isinstance(failure, LoginFailed)
+    return not isinstance(failure, LoginFailed | NothingSent)

@@ -4,6 +4,7 @@ CallFailed
 ├── CatalogRefused          the server answered, with an error
 ├── AnswerNotUnderstood     something answered that is not an Iceberg REST catalog, or a broken one
 ├── CatalogUnreachable      nothing was done: there was no connection
+├── NothingSent             nothing was done: what was to be sent is no text, or too long for an address
 ├── LoginFailed             nothing was done: the token endpoint gives no token
 ├── ScanNotPlanned          the server began to plan a scan and did not finish
 └── AnswerLost              the request was sent and no whole answer came back
@@ -84,6 +85,13 @@ class CatalogUnreachable(CallFailed):
     def __init__(self, uri: str, reason: str) -> None:
         self.uri = uri
         super().__init__(f"Cannot reach a catalog at {uri}: {reason}")
+
+
+class NothingSent(CallFailed):
+    """What was to be sent is no text, or too long for an address; nothing was done."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"Nothing was sent to {url}: {reason}")
 
 
 class LoginFailed(CallFailed):

@@ -208,9 +208,7 @@ class HttpCalls:
             CallFailed: no attempt was successful, or another attempt would not be safe.
         """
         key = {"Idempotency-Key": new_idempotency_key()} if method in MUTATIONS else {}
-        request = self._http.build_request(
-            method, f"{self.uri}/{path}", params=query, json=body, headers={**(headers or {}), **key}
-        )
+        request = self._request(method, path, query, body, {**(headers or {}), **key})
         is_safe = method in SAFE_TO_REPEAT and not once
         wait_seconds = self._retries.first_wait_seconds
         for left in range(self._retries.most, -1, -1):
@@ -234,6 +232,24 @@ class HttpCalls:
             self._retries.sleep(wait_seconds if asked_seconds is None else asked_seconds)
             wait_seconds = min(wait_seconds * 2, self._retries.longest_wait_seconds)
         raise AssertionError("the last sending returns or raises")
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: JsonObject | None,
+        headers: Mapping[str, str],
+    ) -> httpx.Request:
+        url = f"{self.uri}/{path}"
+        try:
+            return self._http.build_request(method, url, params=query, json=body, headers=headers)
+        except UnicodeEncodeError as error:
+            # The names of some files are no text.
+            found = error.object[max(0, error.start - 20) : error.end].rpartition('"')[2]
+            raise failures.NothingSent(url, f"a name or value in it is not UTF-8: {found!r}") from error
+        except httpx.InvalidURL as error:
+            raise failures.NothingSent(url, str(error)) from error
 
     def _whole_answer(self, request: httpx.Request) -> httpx.Response:
         if self._tokens is None:

@@ -15,7 +15,13 @@ import pytest
 from app.client.answers import CatalogConfig, NamespacePage
 from app.client.catalog import RemoteCatalog
 from app.client.http import bounded_answers, http_calls
-from app.client.http.failures import AnswerLost, AnswerNotUnderstood, CatalogRefused, CatalogUnreachable
+from app.client.http.failures import (
+    AnswerLost,
+    AnswerNotUnderstood,
+    CatalogRefused,
+    CatalogUnreachable,
+    NothingSent,
+)
 from app.client.http.http_calls import HttpCalls, Retries, new_idempotency_key
 from app.engine.model.identifiers import Namespace
 from tests.unit.client.scripted_server import ScriptedServer, ok, refusal
@@ -45,6 +51,25 @@ def test_a_final_refusal_is_not_sent_again(status: int) -> None:
         "The sentence.",
     )
     assert str(refused.value) == f"The sentence. (TheType, HTTP status {status})"
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "reason"),
+    [
+        (None, {"namespace": ["a", "b\udcff"]}, r"UTF-8: 'b\\udcff'"),
+        ({"pageToken": "\udcff"}, None, r"UTF-8: '\\udcff'"),
+        ({"pageToken": "x" * 100_000}, None, "URL"),
+    ],
+)
+def test_what_cannot_be_sent_is_not_sent(
+    query: dict[str, str] | None, body: dict[str, object] | None, reason: str
+) -> None:
+    server = ScriptedServer([])
+
+    with pytest.raises(NothingSent, match=f"^Nothing was sent to http.*/v1/x: .*{reason}"):
+        server.calls().send("POST", "v1/x", query=query, body=body)
+
+    assert server.requests == []
 
 
 def test_head_is_sent_again_and_its_status_is_the_answer() -> None:
