@@ -16,6 +16,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import check_location
 from app.catalog.context.threads.side_work import do_all_in
+from app.database.connections.clock import MAY_BE_OFF_MS
 from app.engine.appends.appended_files import AppendedFile, ParquetFile, ReadyFile
 from app.engine.change.requirements import Requirement
 from app.engine.model.files.manifests import DataFile
@@ -91,8 +92,7 @@ def begin_append(
     """
     catalog.permit("append_files", identifier)
     _check(request)
-    # By the database's own clock, as deletions end: what a server takes for its time may be a little ahead.
-    looked_ms = catalog.server.file_deletions.now_ms() if catalog.has_rows else 0
+    looked_ms = catalog.now_ms() - MAY_BE_OFF_MS  # surely before: deletions end by the database's own clock
     intention = AppendedByReference(
         identifier,
         request.branch,

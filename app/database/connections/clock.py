@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 MEASURED_AGAIN_AFTER_S: Final = 10.0
 _LONGEST_MEASURING_MS: Final = 2_000
+MAY_BE_OFF_MS: Final = _LONGEST_MEASURING_MS
+"""By less than this a server's idea of the database's time is off."""
 _AGREE_MS: Final = 100
 """Clocks that differ by less than this agree: what is measured is no more exact on a busy machine."""
 _STEADY_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
