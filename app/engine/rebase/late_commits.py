@@ -29,6 +29,8 @@ CONFLICT_FILTER = "icetower.conflict-filter"
 _PUBLISHING = (WAP_ID, PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID)
 _EXACTLY_ONCE = ("flink.", "kafka.connect.")
 """What the summary keys of writers begin with that write everything exactly once."""
+_ONE_WRITERS_OWN = "kafka.connect.offsets."
+"""What the summary keys begin with that name one such writer; `flink.…` is the same for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,24 @@ def exactly_once_key(snapshot: Snapshot) -> str | None:
     return next((key for key in snapshot.summary or () if key.startswith(_EXACTLY_ONCE)), None)
 
 
+def _keys_of_writer(snapshot: Snapshot) -> set[str]:
+    """Return the summary keys by which an exactly-once writer finds what it committed last."""
+    keys = {key for key in snapshot.summary or () if key.startswith(_EXACTLY_ONCE)}
+    return {key for key in keys if key.startswith(_ONE_WRITERS_OWN)} or keys
+
+
+def _committed_since(current: TableMetadata, late: LateCommit) -> tuple[SnapshotId, str] | None:
+    """Return a newer commit of the same exactly-once writer, and the key that shows it."""
+    keys = _keys_of_writer(late.snapshot)
+    parent_id = None if late.parent is None else late.parent.snapshot_id
+    for snapshot in ancestors(current, None if late.head is None else late.head.snapshot_id):
+        if snapshot.snapshot_id == parent_id:
+            return None
+        if shared := keys & (snapshot.summary or {}).keys():
+            return snapshot.snapshot_id, min(shared)
+    return None
+
+
 def _flaw_of_branch(update: SetSnapshotRef, ref: SnapshotRef | None) -> str | None:
     if update.type != "branch" or (ref is not None and not ref.is_branch):
         return f"{update.ref_name} is a tag."
@@ -189,6 +209,11 @@ def _refusals(
         yield refusal(
             Reason.EXACTLY_ONCE,
             f"Its summary has {writer[:100]}: its writer counts on refusals to write everything exactly once.",
+        )
+    elif writer is not None and (newer := _committed_since(current, late)) is not None:
+        yield refusal(
+            Reason.EXACTLY_ONCE,
+            f"Snapshot {newer[0]} came first and has {newer[1][:100]} as well: both may have the same data.",
         )
     if snapshot.operation not in OPERATIONS:
         yield refusal(Reason.MODE, "Its summary does not say which operation it is.")

@@ -58,6 +58,10 @@ def with_summary(made: Commit, **keys: str) -> Commit:
     return with_snapshot(made, summary=summary)
 
 
+def with_keys(made: Commit, keys: tuple[str, ...]) -> Commit:
+    return with_snapshot(made, summary={**(made.snapshot.summary or {}), **dict.fromkeys(keys, "7")})
+
+
 def why_not(catalog: Catalog, late: Commit | TableCommit, rival: Commit | None = None) -> str:
     """Return why a commit is not rebased after another one won."""
     commit(catalog, rival or writer(catalog).append(["rival"]))
@@ -94,6 +98,41 @@ def test_exactly_once_writers_may_be_allowed(catalog: Catalog) -> None:
     commit_to(catalog, SetProperties(updates={"icetower.rebase.exactly-once": "allow"}))
     late = with_summary(writer(catalog).append(["late"]), flink_job="1")
     commit(catalog, writer(catalog).append(["rival"]))
+
+    assert commit(catalog, late).rebased
+
+
+KAFKA, OTHER_KAFKA = "kafka.connect.offsets.control.one", "kafka.connect.offsets.control.two"
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        ((KAFKA, "kafka.connect.commit-id"), (KAFKA, "kafka.connect.commit-id")),
+        (("kafka.connect.commit-id",), (KAFKA, "kafka.connect.commit-id")),
+        (("flink.job-id",), ("flink.job-id",)),
+    ],
+)
+@pytest.mark.parametrize("between", [False, True])
+def test_allowed_exactly_once_writer_that_has_committed_since(
+    catalog: Catalog, mine: tuple[str, ...], theirs: tuple[str, ...], between: bool
+) -> None:
+    commit_to(catalog, SetProperties(updates={"icetower.rebase.exactly-once": "allow"}))
+    late = with_keys(writer(catalog).append(["late"]), mine)
+    successor = with_keys(writer(catalog).append(["successor"]), theirs)
+    if between:
+        commit(catalog, successor)
+        successor = writer(catalog).append(["last"])
+
+    assert why_not(catalog, late, successor).startswith("exactly-once: Snapshot ")
+
+
+def test_allowed_exactly_once_writers_beside_others(catalog: Catalog) -> None:
+    commit(catalog, with_keys(writer(catalog).append(["before"]), (KAFKA,)))
+    commit_to(catalog, SetProperties(updates={"icetower.rebase.exactly-once": "allow"}))
+    late = with_keys(writer(catalog).append(["late"]), (KAFKA, "kafka.connect.commit-id"))
+    commit(catalog, with_keys(writer(catalog).append(["a"]), (OTHER_KAFKA, "kafka.connect.commit-id")))
+    commit(catalog, with_keys(writer(catalog).append(["b"]), ("flink.job-id",)))
 
     assert commit(catalog, late).rebased
 
