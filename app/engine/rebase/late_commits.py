@@ -29,8 +29,10 @@ CONFLICT_FILTER = "icetower.conflict-filter"
 _PUBLISHING = (WAP_ID, PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID)
 _EXACTLY_ONCE = ("flink.", "kafka.connect.")
 """What the summary keys of writers begin with that write everything exactly once."""
-_ONE_WRITERS_OWN = "kafka.connect.offsets."
-"""What the summary keys begin with that name one such writer; `flink.…` is the same for all of them."""
+_KAFKA_OFFSETS = "kafka.connect.offsets."
+"""Behind it, a key names one connector."""
+_FLINK_NAMES = ("flink.job-id", "flink.operator-id")
+"""The keys whose values, together, name one sink."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +139,26 @@ def exactly_once_key(snapshot: Snapshot) -> str | None:
     return next((key for key in snapshot.summary or () if key.startswith(_EXACTLY_ONCE)), None)
 
 
-def _keys_of_writer(snapshot: Snapshot) -> set[str]:
-    """Return the summary keys by which an exactly-once writer finds what it committed last."""
-    keys = {key for key in snapshot.summary or () if key.startswith(_EXACTLY_ONCE)}
-    return {key for key in keys if key.startswith(_ONE_WRITERS_OWN)} or keys
+def _writers(snapshot: Snapshot) -> set[str]:
+    """Return by what exactly-once writers know a snapshot of their own when they look for it."""
+    summary = snapshot.summary or {}
+    found = {key for key in summary if key.startswith(_KAFKA_OFFSETS)}
+    if all(key in summary for key in _FLINK_NAMES):
+        found.add(" ".join(f"{key} {summary[key]}" for key in _FLINK_NAMES))
+    return found
 
 
-def _committed_since(current: TableMetadata, late: LateCommit) -> tuple[SnapshotId, str] | None:
-    """Return a newer commit of the same exactly-once writer, and the key that shows it."""
-    keys = _keys_of_writer(late.snapshot)
+def _committed_since(current: TableMetadata, late: LateCommit) -> SnapshotId | None:
+    """Return a newer commit of the same exactly-once writer, or of one that cannot be told from it."""
+    own = _writers(late.snapshot)
     parent_id = None if late.parent is None else late.parent.snapshot_id
     for snapshot in ancestors(current, None if late.head is None else late.head.snapshot_id):
         if snapshot.snapshot_id == parent_id:
             return None
-        if shared := keys & (snapshot.summary or {}).keys():
-            return snapshot.snapshot_id, min(shared)
+        if exactly_once_key(snapshot) is not None:
+            others = _writers(snapshot)
+            if not own or not others or own & others:
+                return snapshot.snapshot_id
     return None
 
 
@@ -213,7 +220,7 @@ def _refusals(
     elif writer is not None and (newer := _committed_since(current, late)) is not None:
         yield refusal(
             Reason.EXACTLY_ONCE,
-            f"Snapshot {newer[0]} came first and has {newer[1][:100]} as well: both may have the same data.",
+            f"Snapshot {newer} of the same writer came first: both may have the same data.",
         )
     if snapshot.operation not in OPERATIONS:
         yield refusal(Reason.MODE, "Its summary does not say which operation it is.")

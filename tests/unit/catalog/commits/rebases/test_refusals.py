@@ -103,6 +103,7 @@ def test_exactly_once_writers_may_be_allowed(catalog: Catalog) -> None:
 
 
 KAFKA, OTHER_KAFKA = "kafka.connect.offsets.control.one", "kafka.connect.offsets.control.two"
+FLINK = "flink.job-id", "flink.operator-id"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,8 @@ KAFKA, OTHER_KAFKA = "kafka.connect.offsets.control.one", "kafka.connect.offsets
     [
         ((KAFKA, "kafka.connect.commit-id"), (KAFKA, "kafka.connect.commit-id")),
         (("kafka.connect.commit-id",), (KAFKA, "kafka.connect.commit-id")),
-        (("flink.job-id",), ("flink.job-id",)),
+        (FLINK, FLINK),
+        (FLINK, ("flink.max-committed-checkpoint-id",)),
     ],
 )
 @pytest.mark.parametrize("between", [False, True])
@@ -132,7 +134,18 @@ def test_allowed_exactly_once_writers_beside_others(catalog: Catalog) -> None:
     commit_to(catalog, SetProperties(updates={"icetower.rebase.exactly-once": "allow"}))
     late = with_keys(writer(catalog).append(["late"]), (KAFKA, "kafka.connect.commit-id"))
     commit(catalog, with_keys(writer(catalog).append(["a"]), (OTHER_KAFKA, "kafka.connect.commit-id")))
-    commit(catalog, with_keys(writer(catalog).append(["b"]), ("flink.job-id",)))
+    commit(catalog, with_keys(writer(catalog).append(["b"]), FLINK))
+
+    assert commit(catalog, late).rebased
+
+
+@pytest.mark.parametrize("name", FLINK)
+def test_allowed_sink_of_flink_beside_another_one(catalog: Catalog, name: str) -> None:
+    commit_to(catalog, SetProperties(updates={"icetower.rebase.exactly-once": "allow"}))
+    late = with_keys(writer(catalog).append(["late"]), FLINK)
+    other = writer(catalog).append(["other"])
+    names = {**dict.fromkeys(FLINK, "7"), name: "8"}
+    commit(catalog, with_snapshot(other, summary={**(other.snapshot.summary or {}), **names}))
 
     assert commit(catalog, late).rebased
 
