@@ -199,7 +199,7 @@ def _partitions(
     """Return the columns that all paths have values of, in their order.
 
     Raises:
-        InvalidDataFile: one path has other columns than the others.
+        InvalidDataFile: one path has other columns than the others, or two values for one.
     """
     first = list(_in_path(paths[0], root))
     for name in types.keys() - _in_path(paths[0], "").keys():
@@ -207,6 +207,10 @@ def _partitions(
     values: dict[str, set[str]] = {name: set() for name in first}
     for path in paths:
         found = _in_path(path, root)
+        # Of whole paths the inner value counts: the outer one may be a name around the table's folder.
+        for name, text in _pairs_in_path(path, root) if root else ():
+            if found[name] != text:
+                raise InvalidDataFile(path, f"its folders give column {name} two values")
         if list(found) != first:
             names, others = ", ".join(found) or "none", ", ".join(first) or "none"
             raise InvalidDataFile(path, f"its folders name the columns {names}, those of others {others}")
@@ -216,8 +220,12 @@ def _partitions(
 
 
 def _in_path(path: str, root: str) -> dict[str, str]:
+    return dict(_pairs_in_path(path, root))
+
+
+def _pairs_in_path(path: str, root: str) -> list[tuple[str, str]]:
     pieces = [piece.partition("=") for piece in path.removeprefix(root).split("/")[:-1]]
-    return {unquote(name): unquote(text) for name, sign, text in pieces if sign and name}
+    return [(unquote(name), unquote(text)) for name, sign, text in pieces if sign and name]
 
 
 def _type_of(texts: Iterable[str]) -> PrimitiveType:

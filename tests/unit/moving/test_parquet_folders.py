@@ -197,6 +197,19 @@ def test_a_column_that_files_spell_otherwise_than_their_folders_is_refused(tmp_p
         look_at([*listed_files(place, LocalFiles())], LocalFiles(), root=place)
 
 
+def test_folders_that_give_a_column_two_values_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, "day=2025-10-07/day=2025-10-08/day=2025-10-09/a.parquet", 1)
+    root = f"file://{tmp_path}/day=2025-10-07"
+    path = f"{root}/day=2025-10-08/day=2025-10-09/a.parquet"
+
+    with pytest.raises(InvalidDataFile, match="its folders give column day two values"):
+        look_at([path], LocalFiles(), root=root)
+
+    # One of them is a name around the folder that is imported, or may be.
+    for inner in (f"{root}/day=2025-10-08", ""):
+        assert list(look_at([path], LocalFiles(), root=inner).partitions) == ["day"]
+
+
 def test_one_of_the_folders_of_a_table_keeps_its_value(catalog: RemoteCatalog, tmp_path: Path) -> None:
     """A nightly run may name the folder of the day: its files do not have the column."""
     root = tmp_path / "warehouse" / "days"
