@@ -21,7 +21,7 @@ from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocat
 from app.fileio.failures import local_failure
 from app.fileio.files import ListedFile
 from app.fileio.links import LinksWithin
-from app.fileio.locations import LONGEST_LOCAL_PATH, local_path
+from app.fileio.locations import LONGEST_LOCAL_PATH, checksum_name, local_path
 from app.fileio.mounts import MOUNTS
 from app.fileio.syncs import sync
 from app.fileio.tails import Tail
@@ -224,7 +224,11 @@ class LocalFiles:
         try:
             directory, _, name = local_path(location).rpartition("/")
             with self._links.checked(directory or "/") as descriptor:
-                os.unlink(name, dir_fd=descriptor)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=descriptor)
+                # Spark, Flink and Presto write these; left alone, they would keep a purged table's folders.
+                with contextlib.suppress(OSError):
+                    os.unlink(checksum_name(name), dir_fd=descriptor)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             pass
         except (OSError, ValueError) as error:

@@ -356,6 +356,11 @@ def local_path(location: str) -> str:
     return path[2:]
 
 
+def checksum_name(name: str) -> str:
+    """Return the name of the checksum that Hadoop keeps beside a local file."""
+    return f".{name}.crc"
+
+
 def bucket_and_key(location: str) -> tuple[str, str]:
     """Return bucket (container, host) and key of `s3://bucket/key`; the key is literal.
 

@@ -10,7 +10,7 @@ from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown, FileExists, FileMissing, FilesUnavailable, IcetowerError
 from app.fileio.bounded_reads import read_at_most
 from app.fileio.files import FileIO
-from app.fileio.locations import scheme_of
+from app.fileio.locations import checksum_name, scheme_of
 from app.fileio.trees import tree_of
 from app.formats.metadata.version_names import HINT, version_in, version_in_hint, version_names
 from app.tree_errors import TreeRefusal
@@ -239,4 +239,4 @@ class TableFolder:
         """Delete the checksum that Hadoop keeps beside a local file: it is of an earlier one."""
         if scheme_of(location) == "file":
             folder, _, name = location.rpartition("/")
-            self.files.delete(Location(f"{folder}/.{name}.crc"))
+            self.files.delete(Location(f"{folder}/{checksum_name(name)}"))

@@ -18,6 +18,7 @@ from app.database.schema.rows import file_deletions
 from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown
 from app.fileio.local import LocalFiles
+from app.fileio.locations import checksum_name
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, server_on
 from tests.builders.commits import commit_table
@@ -142,6 +143,23 @@ def test_purges_of_two_names_that_have_gone_apart_leave_no_folders(
 
     assert catalog.server.file_deletions.counts() == {"done": 2}
     assert list((tmp_path / "wh").rglob("*day=*")) == []
+
+
+def test_a_purge_takes_the_checksums_that_hadoop_kept_beside_the_files(tmp_path: Path) -> None:
+    catalog = new_warehouse(
+        server_on(f"sqlite:///{tmp_path}/icetower.db", LocalFiles()), root=f"file://{tmp_path}/wh"
+    )
+    table_in(catalog)
+    files = TableFiles(LocalFiles())
+    commit_table(catalog, DEPARTURES, [], append(files.snapshot(load_table(catalog).metadata, ["day=1/a"])))
+    for file in [file for file in (tmp_path / "wh").rglob("*") if file.is_file()]:
+        (file.parent / checksum_name(file.name)).touch()
+    purge_table(catalog, DEPARTURES)
+
+    end_purges(catalog)
+
+    assert list((tmp_path / "wh").rglob("*.crc")) == []
+    assert list((tmp_path / "wh").rglob("metadata")) == []
 
 
 def test_an_earlier_purge_says_nothing_of_a_table_that_was_restored_since(
