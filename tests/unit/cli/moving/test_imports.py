@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -100,27 +99,6 @@ def test_folder_is_found_by_its_metadata_file(
     (entry,) = done.json["entries"]
     assert (entry["state"], entry["mode"], entry["location"]) == ("done", "look-on", orders)
     assert catalog.tables.load(_identifier(entry)).metadata["properties"]["gc.enabled"] == "false"
-
-
-def test_folders_whose_names_are_no_text_fail_alone(
-    icetower: Icetower, orders: str, namespace: str, catalog: RemoteCatalog, folder: Path
-) -> None:
-    tables = Path(orders.partition("/metadata/")[0].removeprefix("file://")).parent
-    file = Path(orders.removeprefix("file://"))
-    for name in (b"odd\xff", b"n\xfe/t"):
-        metadata = Path(os.fsdecode(os.fsencode(tables) + b"/" + name + b"/metadata"))
-        metadata.mkdir(parents=True)
-        (metadata / file.name).write_bytes(file.read_bytes())
-    place = f"file://{tables}"
-
-    would = icetower("import", "folder", place, "--namespace", namespace, "--dry-run")
-    done = icetower("import", "folder", place, "--namespace", namespace)
-
-    assert (would.status, done.status) == (1, 1)
-    assert would.out.endswith("3 names: 1 would be moved, 2 failed.\n")
-    assert done.out == "3 names: 1 moved, 2 failed.\n"
-    assert "a name or value in it is not UTF-8" in done.err
-    assert catalog.tables.exists(TableIdentifier(Namespace((namespace,)), file.parent.parent.name))
 
 
 def test_where_a_table_stays_at_its_source_nothing_is_said_to_move(
