@@ -149,7 +149,7 @@ def _writers(snapshot: Snapshot) -> set[str]:
 
 
 def _committed_since(current: TableMetadata, late: LateCommit) -> SnapshotId | None:
-    """Return a newer commit of the same exactly-once writer, or of one that cannot be told from it."""
+    """Return a newer commit that may be of the same exactly-once writer."""
     own = _writers(late.snapshot)
     parent_id = None if late.parent is None else late.parent.snapshot_id
     for snapshot in ancestors(current, None if late.head is None else late.head.snapshot_id):
