@@ -149,7 +149,10 @@ def _writers(snapshot: Snapshot) -> set[str]:
 
 
 def _committed_since(current: TableMetadata, late: LateCommit) -> SnapshotId | None:
-    """Return a newer commit that may be of the same exactly-once writer."""
+    """Return a newer commit of the same exactly-once writer.
+
+    A commit without the keys that name its writer counts as one of any.
+    """
     own = _writers(late.snapshot)
     parent_id = None if late.parent is None else late.parent.snapshot_id
     for snapshot in ancestors(current, None if late.head is None else late.head.snapshot_id):
@@ -220,7 +223,7 @@ def _refusals(
     elif writer is not None and (newer := _committed_since(current, late)) is not None:
         yield refusal(
             Reason.EXACTLY_ONCE,
-            f"Snapshot {newer} of the same writer came first: both may have the same data.",
+            f"Snapshot {newer} came first, and its writer may be the same: both may have the same data.",
         )
     if snapshot.operation not in OPERATIONS:
         yield refusal(Reason.MODE, "Its summary does not say which operation it is.")
