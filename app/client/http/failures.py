@@ -91,7 +91,7 @@ class NothingSent(CallFailed):
     """What was to be sent is no text, or too long for an address; nothing was done."""
 
     def __init__(self, url: str, reason: str) -> None:
-        super().__init__(f"Nothing was sent to {url}: {reason}")
+        super().__init__(f"Nothing was sent to {url[:500]}: {reason}")
 
 
 class LoginFailed(CallFailed):

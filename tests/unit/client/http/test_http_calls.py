@@ -72,6 +72,13 @@ def test_what_cannot_be_sent_is_not_sent(
     assert server.requests == []
 
 
+def test_an_address_that_is_too_long_is_not_shown_whole() -> None:
+    with pytest.raises(NothingSent) as failure:
+        ScriptedServer([]).calls().send("GET", "v1/" + "x" * 100_000)
+
+    assert len(str(failure.value)) < 1000
+
+
 def test_head_is_sent_again_and_its_status_is_the_answer() -> None:
     server = ScriptedServer(
         [httpx.Response(503), httpx.Response(204), httpx.Response(404), httpx.Response(403)]
