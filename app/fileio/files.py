@@ -57,8 +57,8 @@ class FileIO(Protocol):
     def delete(self, location: Location) -> None:
         """Delete a file; one that is absent is fine.
 
-        Never deletes a directory, nor what is in it. Not promised to be durable: after a power failure a
-        deleted file may be back. Safe to retry.
+        The checksum that Hadoop keeps beside a local file goes with it. Never deletes a directory, nor what is in it.
+        Not promised to be durable: after a power failure a deleted file may be back. Safe to retry.
         """
         ...
 

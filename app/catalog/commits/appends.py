@@ -254,7 +254,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
 
         Raises:
             InvalidDataFile: a file is gone meanwhile.
-            FilesBeingDeleted: a file was there when the deletion was queued.
+            FilesBeingDeleted: a file was there when a deletion was queued that is at work.
         """
         seen = self._base.seen
         if seen is None or not self._catalog.has_rows:
@@ -270,6 +270,8 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
             if found is None:
                 raise InvalidDataFile(path, "it has been deleted meanwhile")
             for each in self._known:
+                if not each.is_at_work:
+                    continue  # it has left this file alone
                 if each.is_sweep and not self._may_be_swept(path):
                     continue
                 if found.modified_ms <= each.created_ms + _CLOCKS_DIFFER_MS:

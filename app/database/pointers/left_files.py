@@ -243,6 +243,8 @@ class BegunDeletion:
     created_ms: int
     is_sweep: bool
     """Whether it has only metadata files, manifests, lists and statistics that servers wrote."""
+    is_at_work: bool
+    """Whether it has not ended: what is there after it has ended stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +260,12 @@ class TakenIn:
     """Deletions that had begun by then and have none of these files."""
 
 
-_BEGUN = select(rows.c.id, rows.c.kind, rows.c.identifier, rows.c.created_ms, _IS_SWEEP).where(
+_IS_AT_WORK = rows.c.state == "queued"
+_BEGUN = select(rows.c.id, rows.c.kind, rows.c.identifier, rows.c.created_ms, _IS_SWEEP, _IS_AT_WORK).where(
     rows.c.uuid == bindparam("of_uuid"),
     rows.c.pointer_id == bindparam("of_pointer", type_=BigInteger),
     rows.c.begun_ms.is_not(None),
-    or_(rows.c.state == "queued", _has_ended_since(bindparam("since_ms", type_=BigInteger))),
+    or_(_IS_AT_WORK, _has_ended_since(bindparam("since_ms", type_=BigInteger))),
 )
 
 

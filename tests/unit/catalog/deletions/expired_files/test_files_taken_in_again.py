@@ -198,3 +198,14 @@ def test_deletion_that_ends_just_after_the_look_is_seen_by_a_server_whose_clock_
         place.append("old", with_server(place.catalog, step=step, now_ms=ahead))
 
     assert place.missing() == []
+
+
+def test_file_that_is_there_after_the_deletion_has_ended_is_not_refused(place: Place) -> None:
+    """Where servers look by a time that may be too early, the deletion seems to have ended since."""
+    place.work()
+    place.clock[0] = START_MS
+    place.store.write_new(place.path("old"), b"again")
+
+    place.append("old")
+
+    assert place.missing() == []
