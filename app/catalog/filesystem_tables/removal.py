@@ -40,10 +40,12 @@ def remove_table(
         is_there: says whether it is still this table that is in the folder.
 
     Raises:
-        TreeRefusal: a part of it is another table's; nothing was deleted.
+        TreeRefusal: a part of it is another table's, or the warehouse is read-only; nothing was deleted.
         FilesUnavailable: something could not be deleted; the table is there, but may lack files.
     """
     files = folder.files
+    # Without keys an S3 store would not delete folders once all files are gone.
+    tree_of(files, folder.location).check_writes_once(folder.location)
     for _ in range(_ROUNDS):
         found = sorted(file.location for file in files.list_files(folder.location))
         if not is_there():  # asked after the listing: all that was listed is this table's

@@ -12,7 +12,9 @@ from app.catalog import named, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.filesystem_tables import removal
+from app.engine.model.ids import Location
 from app.errors import NoSuchTable
+from app.fileio.local import LocalFiles
 from app.tree_errors import TreeRefusal
 from tests.builders.catalogs import with_server
 from tests.builders.file_system import identifier, new_table
@@ -76,6 +78,20 @@ def test_warehouse_whose_root_is_a_link_has_drops(tree: Catalog, tmp_path: Path)
     tables.purge_table(tree, T)
 
     assert not (tmp_path / "elsewhere" / "ns" / "t").exists()
+
+
+def test_table_of_a_read_only_warehouse_keeps_its_files(
+    tree: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_files: LocalFiles, location: Location) -> None:
+        raise TreeRefusal(f"Cannot commit to file-system tables in {location}: no keys")
+
+    monkeypatch.setattr(LocalFiles, "check_writes_once", refuse)
+
+    with pytest.raises(TreeRefusal, match="no keys"):
+        tables.purge_table(tree, T)
+
+    named.check_exists(tree, TABLES, T)
 
 
 def link_to_folder(place: Path) -> None:
