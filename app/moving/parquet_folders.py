@@ -210,7 +210,7 @@ def _partitions(
         # Of whole paths the inner value counts: the outer one may be a name around the table's folder.
         for name, text in _pairs_in_path(path, root) if root else ():
             if found[name] != text:
-                raise InvalidDataFile(path, f"its folders give column {name} two values")
+                raise InvalidDataFile(path, f"its folders give column {name} two values: rename one of them")
         if list(found) != first:
             names, others = ", ".join(found) or "none", ", ".join(first) or "none"
             raise InvalidDataFile(path, f"its folders name the columns {names}, those of others {others}")

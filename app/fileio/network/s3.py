@@ -98,6 +98,7 @@ class S3Tree(ObjectStore):
         if self.list_folder(location):
             return False
         bucket, key = bucket_and_key(location.rstrip("/"))
+        self._puts.check(bucket, f"{key}/")  # says why, where there are no keys to delete with
         self._puts.delete(bucket, f"{key}/")
         return True
 

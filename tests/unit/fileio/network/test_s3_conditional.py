@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from app.engine.model.ids import Location
 from app.fileio.network.s3 import arguments_of, open_s3
 from app.fileio.storage_settings import StorageSettings
+from app.tree_errors import TreeRefusal
 
 _KEYS = {"s3.access-key-id": "a", "s3.secret-access-key": "b"}
 
@@ -52,3 +54,13 @@ def test_without_tls_such_a_bucket_is_a_host() -> None:
     settings = {"s3.endpoint": "http://store:9000", "s3.path-style-access": "false"}
 
     assert _address("my.lake", **settings) == (False, "my.lake.store:9000", "/t/v1.metadata.json")
+
+
+def test_without_keys_removing_a_folder_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    store = open_s3(StorageSettings({"s3.region": "eu-west-1"}))
+    monkeypatch.setattr(store, "list_folder", lambda _location: [])
+
+    with pytest.raises(TreeRefusal, match=r"needs storage settings s3\.access-key-id"):
+        store.remove_folder(Location("s3://lake/sales"))  # type: ignore[attr-defined]  # an S3Tree
