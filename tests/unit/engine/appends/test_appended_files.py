@@ -11,6 +11,7 @@ from app.engine.appends.appended_files import ReadyFile
 from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.ids import SortOrderId, SpecId
 from app.engine.model.sort_order import SortOrder
+from app.errors import InvalidDataFile
 from tests.builders.parquet_files import PATH, column, table_of
 from tests.unit.engine.effort import calls_in
 
@@ -49,6 +50,27 @@ def test_described_file_may_be_unsorted_in_a_table_that_has_only_a_sort_order() 
     )  # fmt: skip
 
     assert ReadyFile(PATH, None, (), file).data_file(table).sort_order_id == 0
+
+
+def test_described_file_may_have_a_column_that_the_table_has_no_more() -> None:
+    """It may have been written before the column was dropped."""
+    before, now = (
+        table_of([column(1, "a", "long"), column(2, "b", "long")]),
+        table_of([column(1, "a", "long")]),
+    )
+    table = now.replace(schemas=(before.current_schema.with_id(7), *now.schemas))
+    described = {1: 1, 2: 1}
+    bounds = dict.fromkeys(described, struct.pack("<q", 5))
+    file = DataFile(
+        FileContent.DATA, PATH, "PARQUET", SpecId(0), (), 1, 1,
+        value_counts=described, null_value_counts={2: 0, 1: 0}, lower_bounds=bounds, upper_bounds=bounds,
+    )  # fmt: skip
+
+    made = ReadyFile(PATH, None, (), file).data_file(table)
+
+    assert (made.value_counts, made.lower_bounds) == (described, bounds)
+    with pytest.raises(InvalidDataFile, match="have field id 2, which is no column of the table"):
+        ReadyFile(PATH, None, (), file).data_file(now)
 
 
 def test_one_more_file_does_not_look_at_all_columns_again() -> None:

@@ -7,6 +7,7 @@ import pytest
 from app.engine.model.ids import Location
 from app.fileio.network.s3 import arguments_of, open_s3
 from app.fileio.storage_settings import StorageSettings
+from app.fileio.trees import tree_of
 from app.tree_errors import TreeRefusal
 
 _KEYS = {"s3.access-key-id": "a", "s3.secret-access-key": "b"}
@@ -59,8 +60,9 @@ def test_without_tls_such_a_bucket_is_a_host() -> None:
 def test_without_keys_removing_a_folder_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
-    store = open_s3(StorageSettings({"s3.region": "eu-west-1"}))
-    monkeypatch.setattr(store, "list_folder", lambda _location: [])
+    folder = Location("s3://lake/sales")
+    tree = tree_of(open_s3(StorageSettings({"s3.region": "eu-west-1"})), folder)
+    monkeypatch.setattr(tree, "list_folder", lambda _location: [])
 
     with pytest.raises(TreeRefusal, match=r"needs storage settings s3\.access-key-id"):
-        store.remove_folder(Location("s3://lake/sales"))  # type: ignore[attr-defined]  # an S3Tree
+        tree.remove_folder(folder)
