@@ -18,7 +18,7 @@ from app.maintenance.patience import patiently
 def test_only_what_may_get_better_is_tried_again(
     failure: CallFailed, tries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left, pauses = [failure], []
+    left, pauses = [failure], list[float]()
     monkeypatch.setattr(time, "sleep", pauses.append)
 
     def call() -> str:
